@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The debug control register, DR7: for each of the four address registers two
+ * enable bits, and a field of four bits that says what is watched there.
+ *
+ *   63      32 31  28 27  24 23  20 19  16 15      10 9  8 7 6 5 4 3 2 1 0
+ *  +----------+------+------+------+------+----------+----+---+---+---+---+
+ *  | reserved | ctl3 | ctl2 | ctl1 | ctl0 |    1 ... |GE,L| 3 | 2 | 1 | 0 |
+ *  +----------+------+------+------+------+----------+----+---+---+---+---+
+ *
+ * A control field is LEN << 2 | RW.  Pure functions on values; nothing here
+ * touches a register.
+ */
+#ifndef _ASM_X86_DR7_H
+#define _ASM_X86_DR7_H
+
+#include <linux/build_bug.h>
+#include <linux/types.h>
+
+#include <uapi/asm/debugreg.h>
+
+/* A control field is DR_LEN_* | DR_RW_*, with this one for I/O ports. */
+#define DR_RW_IO		0x2
+#define DR7_CTL_MASK		0xfUL
+
+/* Exact matching, ignored by all processors since the P6 */
+#define DR7_EXACT			0x200UL
+
+#define DR7_ENABLE_LOCAL(slot)	(0x1UL << ((slot) * DR_ENABLE_SIZE))
+#define DR7_ENABLE_GLOBAL(slot)	(0x2UL << ((slot) * DR_ENABLE_SIZE))
+#define DR7_ENABLE(slot)	(DR7_ENABLE_LOCAL(slot) | DR7_ENABLE_GLOBAL(slot))
+#define DR7_CTL_SHIFT(slot)	(DR_CONTROL_SHIFT + (slot) * DR_CONTROL_SIZE)
+/* All that belongs to one slot */
+#define DR7_SLOT(slot)		(DR7_CTL_MASK << DR7_CTL_SHIFT(slot) | DR7_ENABLE(slot))
+#define DR7_ENABLE_ALL		0xffUL
+
+static_assert(DR7_SLOT(0) == 0x000f0003UL);
+static_assert(DR7_SLOT(1) == 0x00f0000cUL);
+static_assert(DR7_SLOT(2) == 0x0f000030UL);
+static_assert(DR7_SLOT(3) == 0xf00000c0UL);
+static_assert((DR7_SLOT(0) ^ DR7_SLOT(1) ^ DR7_SLOT(2) ^ DR7_SLOT(3)) == 0xffff00ffUL);
+static_assert((DR7_ENABLE(0) | DR7_ENABLE(1) | DR7_ENABLE(2) | DR7_ENABLE(3)) == DR7_ENABLE_ALL);
+static_assert(DR7_ENABLE_GLOBAL(0) == DR_GLOBAL_ENABLE);
+static_assert(DR7_EXACT == DR_GLOBAL_SLOWDOWN);
+static_assert(!(DR7_SLOT(3) & DR7_EXACT));
+
+static __always_inline bool dr7_enabled(unsigned long dr7, int slot)
+{
+	return dr7 & DR7_ENABLE(slot);
+}
+
+static __always_inline unsigned int dr7_ctl(unsigned long dr7, int slot)
+{
+	return dr7 >> DR7_CTL_SHIFT(slot) & DR7_CTL_MASK;
+}
+
+static __always_inline unsigned int dr7_ctl_rw(unsigned int ctl)
+{
+	return ctl & 0x3;
+}
+
+/**
+ * dr7_ctl_bytes - length of what a control field watches
+ * @ctl: the field
+ *
+ * Return: number of bytes: 1, 2, 4 or 8.
+ */
+static __always_inline unsigned int dr7_ctl_bytes(unsigned int ctl)
+{
+	switch (ctl & 0xc) {
+	case DR_LEN_1:
+		return 1;
+	case DR_LEN_2:
+		return 2;
+	case DR_LEN_4:
+		return 4;
+	default:
+		return 8;
+	}
+}
+
+/**
+ * dr7_len - the length bits of a control field
+ * @bytes: 1, 2, 4 or 8
+ *
+ * Return: one of DR_LEN_*.
+ */
+static __always_inline unsigned int dr7_len(unsigned int bytes)
+{
+	switch (bytes) {
+	case 1:
+		return DR_LEN_1;
+	case 2:
+		return DR_LEN_2;
+	case 4:
+		return DR_LEN_4;
+	default:
+		return DR_LEN_8;
+	}
+}
+
+/* Takes out all of a slot, whatever its field says. */
+static __always_inline unsigned long dr7_clear(unsigned long dr7, int slot)
+{
+	return dr7 & ~DR7_SLOT(slot);
+}
+
+/* Enables a slot with a new field. */
+static __always_inline unsigned long dr7_set(unsigned long dr7, int slot, unsigned int ctl)
+{
+	return dr7_clear(dr7, slot) | (unsigned long)ctl << DR7_CTL_SHIFT(slot) |
+	       DR7_ENABLE_GLOBAL(slot);
+}
+
+#endif /* _ASM_X86_DR7_H */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * For code that needs the debug registers of this CPU out of its way for a
+ * while, or that loses them: NMI, #MC and #DB entry, KVM, text patching, kexec.
+ */
+#ifndef _ASM_X86_HW_BREAKPOINT_CPU_H
+#define _ASM_X86_HW_BREAKPOINT_CPU_H
+
+#ifndef _ASM_X86_DEBUGREG_H
+#error "Include <asm/debugreg.h>"
+#endif
+
+#include <asm/dr7.h>
+
+/*
+ * What DR7 enables, and more only while it is being written: the enable bits
+ * are here before they are in DR7, and in DR7 no longer when they leave here.
+ */
+DECLARE_PER_CPU(unsigned long, cpu_dr7);
+
+/* True if a breakpoint is armed on this CPU. */
+static __always_inline bool hw_breakpoint_active(void)
+{
+	return __this_cpu_read(cpu_dr7) & DR7_ENABLE_ALL;
+}
+
+/* Disarms all, until hw_breakpoint_restore(). */
+static __always_inline void hw_breakpoint_disable(void)
+{
+	set_debugreg(DR7_FIXED_1, 7);
+}
+
+/**
+ * hw_breakpoint_restore - load the debug registers of this CPU again
+ *
+ * After somebody else used them.
+ *
+ * Context: Interrupts off.
+ */
+void hw_breakpoint_restore(void);
+
+/*
+ * Disarms breakpoints for a stretch of code that must not trap, and returns
+ * what local_db_restore() puts back.  In a virtual machine even reading DR7
+ * is an exit, so cpu_dr7 is asked first.
+ */
+static __always_inline unsigned long local_db_save(void)
+{
+	unsigned long dr7;
+
+	if (static_cpu_has(X86_FEATURE_HYPERVISOR) && !hw_breakpoint_active())
+		return 0;
+
+	get_debugreg(dr7, 7);
+	dr7 &= ~DR7_FIXED_1;
+	if (dr7)
+		set_debugreg(DR7_FIXED_1, 7);
+
+	/* Nothing of what follows may be moved up to where DR7 is live. */
+	barrier();
+
+	return dr7;
+}
+
+static __always_inline void local_db_restore(unsigned long dr7)
+{
+	/* Nothing of what precedes may be moved down to where DR7 is live. */
+	barrier();
+
+	if (dr7)
+		set_debugreg(dr7, 7);
+}
+
+#ifdef CONFIG_CPU_SUP_AMD
+/**
+ * amd_get_dr_addr_mask - read an address mask
+ * @dr: number of the debug register
+ *
+ * Context: Preemption off.
+ * Return: the mask in use on this CPU; 0 where there are none.
+ */
+unsigned long amd_get_dr_addr_mask(unsigned int dr);
+#else
+static inline unsigned long amd_get_dr_addr_mask(unsigned int dr)
+{
+	return 0;
+}
+#endif
+
+#endif /* _ASM_X86_HW_BREAKPOINT_CPU_H */

@@ -1,0 +1,642 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The debug registers of one CPU, and the way from a #DB to the event.
+ *
+ * There are two views of the registers.  *Wanted* is what perf and the kernel
+ * debugger ask for; install, uninstall and the debugger only edit it.  *Hardware*
+ * is what the registers hold and whom a hit belongs to; #DB goes by it, and so
+ * does everybody who has to put the registers back.  sync_registers() brings the
+ * second in line with the first, once for all that perf changes at one time:
+ *
+ *  - a slot that stays is never disarmed;
+ *  - a slot is disarmed before its address or mask changes and armed after, so
+ *    it never fires with the address of one breakpoint and the control field of
+ *    another;
+ *  - DR7 is written twice at most, and not at all if nothing changes.
+ *
+ * Everything here belongs to one CPU and is used with interrupts off.  What can
+ * come in between is #DB, NMI and the kernel debugger:
+ *
+ *  - #DB reads bp_cpu::reg[].event of slots that bp_cpu::dr7 enables.  Both are
+ *    true for the slots that are armed: an event is entered before its slot is
+ *    armed and struck out after it is disarmed.
+ *  - NMI asks cpu_dr7 whether DR7 enables anything; see write_dr7().
+ *  - The debugger runs while registers are being written too.  It has a wanted
+ *    list of its own, asks for another round if it interrupted one, and loads
+ *    the registers from bp_cpu::dr7 and bp_cpu::reg[].
+ */
+
+#include <linux/bits.h>
+#include <linux/export.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/init.h>
+#include <linux/irqflags.h>
+#include <linux/kprobes.h>
+#include <linux/log2.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+
+#include <asm/cpu_entry_area.h>
+#include <asm/debugreg.h>
+#include <asm/desc.h>
+#include <asm/hw_breakpoint.h>
+#include <asm/msr.h>
+#include <asm/nospec-branch.h>
+#include <asm/processor.h>
+#include <asm/tlbflush.h>
+
+/**
+ * struct bp_want - a breakpoint that shall be armed
+ * @hw: what is watched, NULL for none
+ * @event: its event, NULL if it is the kernel debugger's
+ */
+struct bp_want {
+	const struct arch_hw_breakpoint	*hw;
+	struct perf_event		*event;
+};
+
+/**
+ * struct bp_reg - one slot, as the hardware has it
+ * @owner: what the slot was armed for, NULL if it is not armed
+ * @event: its event, NULL if it is the kernel debugger's
+ * @hw: what @owner said when the slot was written
+ */
+struct bp_reg {
+	const struct arch_hw_breakpoint	*owner;
+	struct perf_event		*event;
+	struct arch_hw_breakpoint	hw;
+};
+
+/**
+ * struct bp_cpu - the breakpoints of a CPU
+ * @wanted: what perf wants, by slot
+ * @debugger: what the kernel debugger wants, in any slot that perf leaves
+ * @reg: the slots
+ * @dr7: what DR7 holds or is about to hold
+ * @known: the slots whose address register holds @reg.hw.address
+ * @open: perf is changing @wanted
+ * @stale: @wanted or @debugger has changed since the last look at them
+ * @syncing: the registers are being written
+ */
+struct bp_cpu {
+	struct bp_want			wanted[HBP_NUM];
+	const struct arch_hw_breakpoint	*debugger[HBP_NUM];
+	struct bp_reg			reg[HBP_NUM];
+	unsigned long			dr7;
+	u8				known;
+	bool				open;
+	bool				stale;
+	bool				syncing;
+};
+
+static DEFINE_PER_CPU(struct bp_cpu, bp_cpu);
+
+DEFINE_PER_CPU(unsigned long, cpu_dr7);
+EXPORT_PER_CPU_SYMBOL(cpu_dr7);
+
+/* The address mask MSRs of AMD processors clear these bits at most. */
+static u32 addr_mask_max __ro_after_init;
+
+/* ---- Single registers ---- */
+
+static void write_mask(int slot, u32 mask)
+{
+	static const u32 msr[HBP_NUM] = {
+		MSR_F16H_DR0_ADDR_MASK,
+		MSR_F16H_DR1_ADDR_MASK,
+		MSR_F16H_DR1_ADDR_MASK + 1,
+		MSR_F16H_DR1_ADDR_MASK + 2,
+	};
+
+	wrmsrl(msr[slot], mask);
+}
+
+/*
+ * An NMI that finds nothing enabled in cpu_dr7 leaves DR7 alone, so cpu_dr7
+ * always covers what DR7 enables: both the old and the new value around the
+ * write.  The debugger may load DR7 from bp->dr7 at any point, which is the new
+ * value as soon as it could be written.
+ */
+static void write_dr7(struct bp_cpu *bp, unsigned long dr7)
+{
+	this_cpu_write(cpu_dr7, bp->dr7 | dr7);
+	barrier();
+	WRITE_ONCE(bp->dr7, dr7);
+	barrier();
+	set_debugreg(dr7, 7);
+	barrier();
+	this_cpu_write(cpu_dr7, dr7);
+}
+
+static void write_address(struct bp_cpu *bp, int slot, unsigned long address)
+{
+	struct bp_reg *reg = &bp->reg[slot];
+
+	if ((bp->known & BIT(slot)) && reg->hw.address == address)
+		return;
+
+	reg->hw.address = address;
+	barrier();
+	set_debugreg(address, slot);
+	bp->known |= BIT(slot);
+}
+
+/* ---- From wanted to hardware ---- */
+
+static bool same_hw(const struct arch_hw_breakpoint *a,
+		    const struct arch_hw_breakpoint *b)
+{
+	return a->address == b->address && a->ctl == b->ctl && a->mask == b->mask;
+}
+
+/*
+ * How good a slot is for a breakpoint: best where it still is, good if the slot
+ * is armed with just the same, or not armed and so need not be disarmed first,
+ * and better still if the address register holds the address.
+ */
+static int slot_score(const struct bp_cpu *bp, int slot,
+		      const struct arch_hw_breakpoint *hw)
+{
+	const struct bp_reg *reg = &bp->reg[slot];
+	bool address = (bp->known & BIT(slot)) && reg->hw.address == hw->address;
+
+	if (reg->owner == hw)
+		return 5;
+	if (reg->owner)
+		return address && same_hw(&reg->hw, hw) ? 4 : address;
+	return 2 + address;
+}
+
+/* The best slot in which nothing is wanted, -1 if there is none. */
+static int free_slot(const struct bp_cpu *bp, const struct bp_want *wanted,
+		     const struct arch_hw_breakpoint *hw)
+{
+	int slot, score, best = -1, best_score = -1;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (wanted[slot].hw)
+			continue;
+		score = slot_score(bp, slot, hw);
+		if (score > best_score) {
+			best = slot;
+			best_score = score;
+		}
+	}
+
+	return best;
+}
+
+/* What is wanted in all, with the debugger's where perf wants nothing */
+static void collect_wanted(const struct bp_cpu *bp, struct bp_want *wanted)
+{
+	int i, slot;
+
+	memcpy(wanted, bp->wanted, sizeof(bp->wanted));
+	for (i = 0; i < HBP_NUM; i++) {
+		if (!bp->debugger[i])
+			continue;
+		slot = free_slot(bp, wanted, bp->debugger[i]);
+		if (slot >= 0)
+			wanted[slot].hw = bp->debugger[i];
+	}
+}
+
+/* Forgets whose the slots were: they are not armed, no hit can come any more. */
+static void forget(struct bp_cpu *bp, unsigned int slots)
+{
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		struct bp_reg *reg = &bp->reg[slot];
+
+		if (!(slots & BIT(slot)))
+			continue;
+		reg->owner = NULL;
+		reg->event = NULL;
+		/* The mask of a slot that is not armed is zero. */
+		if (reg->hw.mask)
+			write_mask(slot, 0);
+		reg->hw.mask = 0;
+	}
+}
+
+static unsigned long disabled(unsigned long dr7, unsigned int slots)
+{
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (slots & BIT(slot))
+			dr7 = dr7_clear(dr7, slot);
+	}
+
+	return dr7 & DR7_ENABLE_ALL ? dr7 : 0;
+}
+
+static void load_slot(struct bp_cpu *bp, int slot, const struct bp_want *want)
+{
+	struct bp_reg *reg = &bp->reg[slot];
+
+	write_address(bp, slot, want->hw->address);
+	if (want->hw->mask)
+		write_mask(slot, want->hw->mask);
+	reg->hw.mask = want->hw->mask;
+	reg->hw.ctl = want->hw->ctl;
+	reg->event = want->event;
+	reg->owner = want->hw;
+}
+
+static void sync_registers(struct bp_cpu *bp)
+{
+	/* Slots that are armed and shall not be, and those to be loaded */
+	unsigned int leave = 0, load = 0;
+	struct bp_want wanted[HBP_NUM];
+	unsigned long dr7;
+	int slot;
+
+	/* While nothing is armed others may use the registers: KVM does. */
+	if (!bp->dr7)
+		bp->known = 0;
+
+	collect_wanted(bp, wanted);
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		const struct bp_want *want = &wanted[slot];
+		struct bp_reg *reg = &bp->reg[slot];
+
+		if (want->hw && reg->owner && same_hw(&reg->hw, want->hw)) {
+			/* The register stays; whose it is may change. */
+			reg->event = want->event;
+			reg->owner = want->hw;
+			continue;
+		}
+		if (reg->owner)
+			leave |= BIT(slot);
+		if (want->hw)
+			load |= BIT(slot);
+	}
+
+	/* A slot that is armed and changes is disarmed first. */
+	if (leave & load) {
+		write_dr7(bp, disabled(bp->dr7, leave));
+		forget(bp, leave);
+		leave = 0;
+	}
+
+	dr7 = disabled(bp->dr7, leave);
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (!(load & BIT(slot)))
+			continue;
+		load_slot(bp, slot, &wanted[slot]);
+		dr7 = dr7_set(dr7, slot, wanted[slot].hw->ctl) | DR7_EXACT;
+	}
+	/* The event of each slot is in place before the slot is armed. */
+	barrier();
+	if (dr7 != bp->dr7)
+		write_dr7(bp, dr7);
+	if (leave)
+		forget(bp, leave);
+}
+
+static void sync_if_stale(struct bp_cpu *bp)
+{
+	/* The debugger came in the middle of it: it is done again then. */
+	if (bp->syncing)
+		return;
+
+	while (READ_ONCE(bp->stale)) {
+		WRITE_ONCE(bp->syncing, true);
+		WRITE_ONCE(bp->stale, false);
+		barrier();
+		sync_registers(bp);
+		barrier();
+		WRITE_ONCE(bp->syncing, false);
+	}
+}
+
+/* ---- For the PMU ---- */
+
+static void want_changed(struct bp_cpu *bp)
+{
+	WRITE_ONCE(bp->stale, true);
+	if (!bp->open)
+		sync_if_stale(bp);
+}
+
+int arch_install_hw_breakpoint(struct perf_event *event)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	int slot;
+
+	lockdep_assert_irqs_disabled();
+
+	slot = free_slot(bp, bp->wanted, &event->hw.info);
+	if (slot < 0)
+		return -ENOSPC;
+
+	bp->wanted[slot] = (struct bp_want) {
+		.hw	= &event->hw.info,
+		.event	= event,
+	};
+	want_changed(bp);
+	return 0;
+}
+
+void arch_uninstall_hw_breakpoint(struct perf_event *event)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	int slot;
+
+	lockdep_assert_irqs_disabled();
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (bp->wanted[slot].event == event)
+			break;
+	}
+	if (WARN_ON_ONCE(slot == HBP_NUM))
+		return;
+
+	bp->wanted[slot] = (struct bp_want) { };
+	want_changed(bp);
+}
+
+void arch_hw_breakpoint_begin(void)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+
+	WRITE_ONCE(bp->open, true);
+	barrier();
+}
+
+void arch_hw_breakpoint_commit(void)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+
+	barrier();
+	WRITE_ONCE(bp->open, false);
+	sync_if_stale(bp);
+}
+
+/* ---- For those who take the registers away ---- */
+
+void hw_breakpoint_restore(void)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	int slot;
+	u8 known = 0;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		struct bp_reg *reg = &bp->reg[slot];
+
+		if (!dr7_enabled(bp->dr7, slot))
+			continue;
+		set_debugreg(reg->hw.address, slot);
+		if (reg->hw.mask)
+			write_mask(slot, reg->hw.mask);
+		known |= BIT(slot);
+	}
+	bp->known = known;
+
+	set_debugreg(DR6_RESERVED, 6);
+	set_debugreg(bp->dr7, 7);
+}
+EXPORT_SYMBOL_GPL(hw_breakpoint_restore);
+
+#ifdef CONFIG_CPU_SUP_AMD
+unsigned long amd_get_dr_addr_mask(unsigned int dr)
+{
+	if (WARN_ON_ONCE(dr >= HBP_NUM))
+		return 0;
+	return this_cpu_read(bp_cpu.reg[dr].hw.mask);
+}
+EXPORT_SYMBOL_GPL(amd_get_dr_addr_mask);
+#endif
+
+void hw_breakpoint_debugger_enter(void)
+{
+	set_debugreg(DR7_FIXED_1, 7);
+}
+
+void hw_breakpoint_debugger_leave(const struct arch_hw_breakpoint *const hw[HBP_NUM])
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++)
+		bp->debugger[i] = hw[i];
+	WRITE_ONCE(bp->stale, true);
+	if (!bp->open)
+		sync_if_stale(bp);
+	hw_breakpoint_restore();
+}
+
+static int __init hw_breakpoint_cpu_init(void)
+{
+	/* CPUID Fn8000_0001 ECX: masks reach to bit 31, not only to bit 11 */
+	const u32 addr_mask_ext = BIT(30);
+
+	if (boot_cpu_has(X86_FEATURE_BPEXT)) {
+		addr_mask_max = GENMASK(11, 0);
+		if (cpuid_ecx(0x80000001) & addr_mask_ext)
+			addr_mask_max = GENMASK(31, 0);
+	}
+
+	return 0;
+}
+core_initcall(hw_breakpoint_cpu_init);
+
+/* ---- #DB ---- */
+
+bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	unsigned long hits = *dr6 & DR_TRAP_BITS;
+	int slot;
+
+	if (!hits)
+		return false;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		struct bp_reg *reg = &bp->reg[slot];
+		struct perf_event *event;
+		bool execute;
+
+		if (!(hits & (DR_TRAP0 << slot)))
+			continue;
+
+		/* The bit may be set for a slot that is not armed: ignore it. */
+		if (!dr7_enabled(READ_ONCE(bp->dr7), slot)) {
+			*dr6 &= ~(DR_TRAP0 << slot);
+			continue;
+		}
+
+		event = READ_ONCE(reg->event);
+		execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
+
+		/*
+		 * An instruction breakpoint is a fault and comes alone.  Where
+		 * the step onto the instruction is reported together with it,
+		 * the step goes first and the fault is taken again.
+		 */
+		if (execute && (*dr6 & DR_STEP)) {
+			*dr6 &= ~(DR_TRAP0 << slot);
+			continue;
+		}
+
+		/* Let the instruction run when it is returned to. */
+		if (execute)
+			regs->flags |= X86_EFLAGS_RF;
+
+		/* Hits of the kernel debugger go on to the die chain. */
+		if (!event && !user_mode(regs))
+			continue;
+		*dr6 &= ~(DR_TRAP0 << slot);
+		if (event)
+			perf_bp_event(event, regs);
+	}
+
+	if (*dr6)
+		return false;
+
+	/* Hits of ptrace's breakpoints end in a signal. */
+	return !user_mode(regs) || !(current->thread.virtual_dr6 & DR_TRAP_BITS);
+}
+
+/* ---- Attributes ---- */
+
+static bool overlaps(unsigned long addr, unsigned long end, const void *base,
+		     size_t size)
+{
+	unsigned long start = (unsigned long)base;
+
+	return end >= start && addr < start + size;
+}
+
+#define overlaps_percpu(addr, end, var, cpu)				\
+	overlaps(addr, end, per_cpu_ptr(&(var), cpu), sizeof(var))
+
+/* Per-CPU data that the way into #DB touches before DR7 is cleared */
+static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
+{
+	/* The GDT is used through its writable mapping too. */
+	if (overlaps(addr, end, get_cpu_gdt_rw(cpu), GDT_SIZE))
+		return true;
+	if (overlaps_percpu(addr, end, cpu_tss_rw, cpu))
+		return true;
+	/* PCID flush mask for the switch of page tables */
+	if (overlaps_percpu(addr, end, cpu_tlbstate, cpu))
+		return true;
+	/* Read by local_db_save() */
+	if (overlaps_percpu(addr, end, cpu_dr7, cpu))
+		return true;
+	/* Read on the switch of IBRS */
+	if (overlaps_percpu(addr, end, x86_spec_ctrl_current, cpu))
+		return true;
+#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
+	/* Call depth tracking counts from the first call on. */
+	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->call_depth,
+		     sizeof_field(struct pcpu_hot, call_depth)))
+		return true;
+#endif
+#ifdef CONFIG_CALL_THUNKS_DEBUG
+	if (overlaps_percpu(addr, end, __x86_call_count, cpu))
+		return true;
+#endif
+	return false;
+}
+
+/*
+ * Whether a range of kernel addresses contains anything that the way into #DB
+ * uses: a breakpoint there traps for ever.
+ */
+static bool overlaps_entry(unsigned long addr, unsigned long end)
+{
+	int cpu;
+
+	if (overlaps(addr, end, (void *)CPU_ENTRY_AREA_BASE, CPU_ENTRY_AREA_MAP_SIZE))
+		return true;
+	/* Where the base of the per-CPU data is read from */
+#ifdef CONFIG_SMP
+	if (overlaps(addr, end, __per_cpu_offset, sizeof(unsigned long) * nr_cpu_ids))
+		return true;
+#else
+	if (overlaps(addr, end, &pcpu_unit_offsets, sizeof(pcpu_unit_offsets)))
+		return true;
+#endif
+
+	for_each_possible_cpu(cpu) {
+		if (overlaps_entry_data(addr, end, cpu))
+			return true;
+	}
+
+	return false;
+}
+
+/* x86 knows instruction breakpoints of one length; users say sizeof(long). */
+static int parse_execute(const struct perf_event_attr *attr,
+			 struct arch_hw_breakpoint *hw)
+{
+	if (attr->bp_len != sizeof(long))
+		return -EINVAL;
+	if (attr->bp_addr >= TASK_SIZE_MAX && within_kprobe_blacklist(attr->bp_addr))
+		return -EINVAL;
+
+	hw->ctl = DR_LEN_1 | DR_RW_EXECUTE;
+	return 0;
+}
+
+static int parse_data(const struct perf_event_attr *attr, unsigned int rw,
+		      struct arch_hw_breakpoint *hw)
+{
+	if (!is_power_of_2(attr->bp_len) ||
+	    !IS_ALIGNED(attr->bp_addr, attr->bp_len))
+		return -EINVAL;
+
+	if (attr->bp_len <= sizeof(long)) {
+		hw->ctl = dr7_len(attr->bp_len) | rw;
+		return 0;
+	}
+
+	/* Longer ranges are for processors with address masks. */
+	if (attr->bp_len - 1 > addr_mask_max)
+		return -EOPNOTSUPP;
+	hw->ctl = DR_LEN_1 | rw;
+	hw->mask = attr->bp_len - 1;
+	return 0;
+}
+
+int hw_breakpoint_arch_parse(struct perf_event *bp,
+			     const struct perf_event_attr *attr,
+			     struct arch_hw_breakpoint *hw)
+{
+	unsigned long end = attr->bp_addr + attr->bp_len - 1;
+
+	if (!attr->bp_len || end < attr->bp_addr)
+		return -EINVAL;
+	if (end >= TASK_SIZE_MAX && overlaps_entry(attr->bp_addr, end))
+		return -EINVAL;
+
+	*hw = (struct arch_hw_breakpoint) { .address = attr->bp_addr };
+
+	switch (attr->bp_type) {
+	case HW_BREAKPOINT_W:
+		return parse_data(attr, DR_RW_WRITE, hw);
+	case HW_BREAKPOINT_RW:
+		return parse_data(attr, DR_RW_READ, hw);
+	case HW_BREAKPOINT_X:
+		return parse_execute(attr, hw);
+	default:
+		return -EINVAL;
+	}
+}
+
+int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw)
+{
+	/*
+	 * An aligned range does not wrap, and one with a mask is too short to
+	 * reach from user space to the kernel across the hole.
+	 */
+	return hw->address + dr7_ctl_bytes(hw->ctl) - 1 >= TASK_SIZE_MAX;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Hardware breakpoints of the kernel debugger: the operations of struct kgdb_arch. */
+#ifndef _ARCH_X86_KERNEL_KGDB_BREAKPOINT_H
+#define _ARCH_X86_KERNEL_KGDB_BREAKPOINT_H
+
+#include <linux/kgdb.h>
+
+int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type);
+int kgdb_remove_hw_break(unsigned long addr, int len, enum kgdb_bptype type);
+void kgdb_remove_all_hw_break(void);
+void kgdb_disable_hw_debug(struct pt_regs *regs);
+void kgdb_correct_hw_break(void);
+
+#endif /* _ARCH_X86_KERNEL_KGDB_BREAKPOINT_H */

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Kernel-wide breakpoints: one event a CPU, all or nothing.
+ *
+ * A set claims its register on all possible CPUs in one step, before the first
+ * event is made, and creates its events disabled; they are enabled when all of
+ * them exist.  The claim of an online CPU is with the event there, that of any
+ * other CPU with the set: it waits until the CPU comes online and its event is
+ * made, and is taken back before the CPU goes.
+ *
+ * Locking: cpu_hotplug_lock, then bp_wide_mutex, then what perf takes.
+ */
+
+#define pr_fmt(fmt) "hw-breakpoint: " fmt
+
+#include <linux/cpu.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "bp_internal.h"
+
+/**
+ * struct bp_wide - a kernel-wide breakpoint
+ * @link: in bp_wide_sets
+ * @attr: attributes, as registered
+ * @triggered: handler of the hits
+ * @context: for the handler
+ * @events: the events, by CPU; what the caller knows the set by
+ * @claims: by CPU, held where there is no event
+ *
+ * Protected by bp_wide_mutex.
+ */
+struct bp_wide {
+	struct list_head		link;
+	struct perf_event_attr		attr;
+	perf_overflow_handler_t		triggered;
+	void				*context;
+	struct perf_event * __percpu	*events;
+	struct bp_claim			*claims;
+};
+
+static DEFINE_MUTEX(bp_wide_mutex);
+static LIST_HEAD(bp_wide_sets);
+
+/*
+ * The claim that waits for the event which @bp_wide_maker is creating.  Nobody
+ * but the maker itself can find its own name here, so it needs no lock to look.
+ */
+static struct task_struct *bp_wide_maker;
+static struct bp_claim *bp_wide_claim;
+
+bool bp_wide_adopt(struct perf_event *bp)
+{
+	if (READ_ONCE(bp_wide_maker) != current)
+		return false;
+	return bp_slots_move(&bp_books, &bp->bp_claim, bp_wide_claim);
+}
+
+static struct perf_event **event_of(struct bp_wide *set, int cpu)
+{
+	return per_cpu_ptr(set->events, cpu);
+}
+
+/* Makes the event of an online CPU, disabled. */
+static int make_event(struct bp_wide *set, int cpu)
+{
+	struct perf_event_attr attr = set->attr;
+	struct perf_event *bp;
+
+	lockdep_assert_held(&bp_wide_mutex);
+
+	attr.disabled = 1;
+	bp_wide_claim = &set->claims[cpu];
+	WRITE_ONCE(bp_wide_maker, current);
+	bp = perf_event_create_kernel_counter(&attr, cpu, NULL, set->triggered,
+					      set->context);
+	WRITE_ONCE(bp_wide_maker, NULL);
+	if (IS_ERR(bp))
+		return PTR_ERR(bp);
+
+	bp->attr.disabled = set->attr.disabled;
+	*event_of(set, cpu) = bp;
+	return 0;
+}
+
+static void enable_event(struct bp_wide *set, int cpu)
+{
+	if (!set->attr.disabled)
+		perf_event_enable(*event_of(set, cpu));
+}
+
+/* Ends the event of a CPU.  The set gets the claim, if it was still there. */
+static void drop_event(struct bp_wide *set, int cpu)
+{
+	struct perf_event *bp = *event_of(set, cpu);
+
+	lockdep_assert_held(&bp_wide_mutex);
+
+	if (!bp)
+		return;
+	*event_of(set, cpu) = NULL;
+	bp_slots_move(&bp_books, &set->claims[cpu], &bp->bp_claim);
+	unregister_hw_breakpoint(bp);
+}
+
+static int make_events(struct bp_wide *set)
+{
+	int cpu, err;
+
+	for_each_online_cpu(cpu) {
+		err = make_event(set, cpu);
+		if (err)
+			return err;
+	}
+
+	return 0;
+}
+
+static void drop_events(struct bp_wide *set)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		drop_event(set, cpu);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		bp_slots_release(&bp_books, &set->claims[cpu]);
+}
+
+static int start_set(struct bp_wide *set)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&set->attr);
+	int cpu, err;
+
+	err = bp_slots_reserve_all(&bp_books, set->claims, &spec);
+	if (err)
+		return err;
+
+	err = make_events(set);
+	if (err) {
+		drop_events(set);
+		return err;
+	}
+
+	for_each_online_cpu(cpu)
+		enable_event(set, cpu);
+	list_add_tail(&set->link, &bp_wide_sets);
+	return 0;
+}
+
+/* Malformed attributes fail before anything is claimed. */
+static int check_attr(const struct perf_event_attr *attr)
+{
+	struct arch_hw_breakpoint hw = { };
+	struct perf_event *bp;
+	int err;
+
+	if (attr->type != PERF_TYPE_BREAKPOINT)
+		return -EINVAL;
+
+	bp = kzalloc(sizeof(*bp), GFP_KERNEL);
+	if (!bp)
+		return -ENOMEM;
+	err = bp_parse(bp, attr, &hw);
+	kfree(bp);
+
+	return err;
+}
+
+static void free_set(struct bp_wide *set)
+{
+	if (!set)
+		return;
+	free_percpu(set->events);
+	kfree(set->claims);
+	kfree(set);
+}
+
+static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
+				 perf_overflow_handler_t triggered,
+				 void *context)
+{
+	struct bp_wide *set;
+
+	set = kzalloc(sizeof(*set), GFP_KERNEL);
+	if (!set)
+		return NULL;
+	set->attr = *attr;
+	set->triggered = triggered;
+	set->context = context;
+	set->events = alloc_percpu(typeof(*set->events));
+	set->claims = kcalloc(nr_cpu_ids, sizeof(*set->claims), GFP_KERNEL);
+	if (!set->events || !set->claims) {
+		free_set(set);
+		return NULL;
+	}
+
+	return set;
+}
+
+static struct perf_event * __percpu *wide_error(int err)
+{
+	return (void __percpu __force *)ERR_PTR(err);
+}
+
+struct perf_event * __percpu *
+register_wide_hw_breakpoint(struct perf_event_attr *attr,
+			    perf_overflow_handler_t triggered, void *context)
+{
+	struct bp_wide *set;
+	int err;
+
+	err = check_attr(attr);
+	if (err)
+		return wide_error(err);
+	set = alloc_set(attr, triggered, context);
+	if (!set)
+		return wide_error(-ENOMEM);
+
+	cpus_read_lock();
+	mutex_lock(&bp_wide_mutex);
+	err = start_set(set);
+	mutex_unlock(&bp_wide_mutex);
+	cpus_read_unlock();
+	if (err) {
+		free_set(set);
+		return wide_error(err);
+	}
+
+	return set->events;
+}
+EXPORT_SYMBOL_GPL(register_wide_hw_breakpoint);
+
+static struct bp_wide *find_set(struct perf_event * __percpu *cpu_events)
+{
+	struct bp_wide *set;
+
+	list_for_each_entry(set, &bp_wide_sets, link) {
+		if (set->events == cpu_events)
+			return set;
+	}
+
+	return NULL;
+}
+
+void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events)
+{
+	struct bp_wide *set;
+
+	cpus_read_lock();
+	mutex_lock(&bp_wide_mutex);
+	set = find_set(cpu_events);
+	if (!WARN_ON_ONCE(!set)) {
+		list_del(&set->link);
+		drop_events(set);
+	}
+	mutex_unlock(&bp_wide_mutex);
+	cpus_read_unlock();
+
+	free_set(set);
+}
+EXPORT_SYMBOL_GPL(unregister_wide_hw_breakpoint);
+
+/* ---- CPU hotplug: both run on the CPU that comes or goes ---- */
+
+static int bp_wide_cpu_offline(unsigned int cpu)
+{
+	struct bp_wide *set;
+
+	mutex_lock(&bp_wide_mutex);
+	list_for_each_entry(set, &bp_wide_sets, link)
+		drop_event(set, cpu);
+	mutex_unlock(&bp_wide_mutex);
+
+	return 0;
+}
+
+static int bp_wide_cpu_online(unsigned int cpu)
+{
+	struct bp_wide *set;
+	int err = 0;
+
+	mutex_lock(&bp_wide_mutex);
+	list_for_each_entry(set, &bp_wide_sets, link) {
+		if (*event_of(set, cpu))
+			continue;
+		err = make_event(set, cpu);
+		if (err)
+			break;
+		enable_event(set, cpu);
+	}
+	mutex_unlock(&bp_wide_mutex);
+
+	if (err) {
+		pr_err("CPU %u cannot watch what all others watch: %d\n", cpu, err);
+		bp_wide_cpu_offline(cpu);
+	}
+	return err;
+}
+
+static int __init bp_wide_init(void)
+{
+	int state;
+
+	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "perf/hw_breakpoint:wide",
+				  bp_wide_cpu_online, bp_wide_cpu_offline);
+	return state < 0 ? state : 0;
+}
+core_initcall(bp_wide_init);

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hardware breakpoints as perf events.
+ *
+ * A breakpoint comes to life in three steps.  event_init checks what is asked
+ * for and translates it for the architecture; nothing is taken yet.  Once perf
+ * core has checked permissions and found the context, hw_breakpoint_claim()
+ * takes a register in the books (bp_slots.h).  From then on perf schedules the
+ * event, and add always finds the register that the claim stands for.
+ *
+ * The claim goes back when the event leaves its context for good: its task
+ * exits or its last user closes it.  It stays while the event is disabled,
+ * moved between PMU contexts or on a CPU that went offline.
+ *
+ * What an architecture provides, in <asm/hw_breakpoint.h>:
+ *
+ *  struct arch_hw_breakpoint		one breakpoint, translated
+ *  hw_breakpoint_slots(class)		registers of a class on each CPU
+ *  hw_breakpoint_arch_parse()		check and translate attributes
+ *  arch_check_bp_in_kernelspace()	does it watch kernel addresses
+ *  arch_install_hw_breakpoint()	give it a register of this CPU, IRQs off
+ *  arch_uninstall_hw_breakpoint()	take the register away, IRQs off
+ *  hw_breakpoint_weight()		registers it takes; optional, 1
+ *
+ * and calls perf_bp_event() for each hit, either from its trap handler, which
+ * it tells by ARCH_HW_BREAKPOINT_TRAP, or from hw_breakpoint_exceptions_notify()
+ * in the die chain.  With ARCH_HW_BREAKPOINT_BATCH it may put off what install
+ * and uninstall do to the hardware: all calls that perf makes at one time stand
+ * between arch_hw_breakpoint_begin() and arch_hw_breakpoint_commit().
+ */
+
+#define pr_fmt(fmt) "hw-breakpoint: " fmt
+
+#include <linux/capability.h>
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/kdebug.h>
+#include <linux/notifier.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/smp.h>
+
+#include "bp_internal.h"
+#include "internal.h"
+
+struct bp_slots bp_books;
+
+static struct pmu perf_breakpoint;
+
+/* perf looks at hw.flags of every event. */
+static_assert(offsetofend(struct hw_perf_event, info) <=
+	      offsetof(struct hw_perf_event, flags));
+
+/* ---- What is asked for ---- */
+
+int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
+	     struct arch_hw_breakpoint *hw)
+{
+	int err;
+
+	err = hw_breakpoint_arch_parse(bp, attr, hw);
+	if (err)
+		return err;
+
+	if (!arch_check_bp_in_kernelspace(hw))
+		return 0;
+
+	if (attr->exclude_kernel)
+		return -EINVAL;
+
+	/*
+	 * Kernel addresses are for the administrator: a breakpoint there can
+	 * slow down or stop anything.  An inherited one was decided upon when
+	 * its parent was opened, whoever forks now.
+	 */
+	if (!bp->parent && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+
+	return 0;
+}
+
+static enum bp_type_idx bp_class(const struct perf_event_attr *attr)
+{
+	return attr->bp_type & HW_BREAKPOINT_RW ? TYPE_DATA : TYPE_INST;
+}
+
+#ifndef hw_breakpoint_weight
+#define hw_breakpoint_weight(attr)	1
+#endif
+
+struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *attr)
+{
+	return (struct bp_claim_spec) {
+		.class	= bp_class(attr),
+		.weight	= hw_breakpoint_weight(attr),
+	};
+}
+
+static void hw_breakpoint_destroy(struct perf_event *bp)
+{
+	hw_breakpoint_release(bp);
+}
+
+static int hw_breakpoint_event_init(struct perf_event *bp)
+{
+	struct arch_hw_breakpoint hw = { };
+	int err;
+
+	if (bp->attr.type != PERF_TYPE_BREAKPOINT)
+		return -ENOENT;
+
+	if (has_branch_stack(bp) || !bp_books.class[bp_class(&bp->attr)].slots)
+		return -EOPNOTSUPP;
+
+	/* No bit of attr.config has a meaning yet. */
+	if (bp->attr.config)
+		return -EINVAL;
+
+	err = bp_parse(bp, &bp->attr, &hw);
+	if (err)
+		return err;
+
+	bp->hw.info = hw;
+	bp->destroy = hw_breakpoint_destroy;
+
+	return 0;
+}
+
+/* ---- Claims ---- */
+
+/**
+ * hw_breakpoint_claim - take the register for a new event
+ * @bp: an event of any PMU that is about to be installed
+ * @ctx: where
+ *
+ * Called by perf core once nothing else can fail, under ctx->mutex.  For an
+ * inherited event @ctx is new and nobody else knows it.
+ *
+ * Return: 0, or -ENOSPC if @bp is a breakpoint and the holders leave no room.
+ */
+int hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx)
+{
+	struct bp_claim_spec spec;
+
+	if (bp->pmu != &perf_breakpoint)
+		return 0;
+	if (bp_wide_adopt(bp))
+		return 0;
+
+	spec = bp_claim_spec(&bp->attr);
+	return bp_slots_reserve(&bp_books, &bp->bp_claim, &spec,
+				ctx->task ? &ctx->bp_domain : NULL, bp->cpu);
+}
+
+/**
+ * hw_breakpoint_release - give the register of an event back
+ * @bp: an event of any PMU that leaves its context for good
+ *
+ * May be called more than once, under ctx->lock too.
+ */
+void hw_breakpoint_release(struct perf_event *bp)
+{
+	/*
+	 * Only breakpoints have a claim, and nobody takes one for an event
+	 * that is on its way out: what is not held now will not be.
+	 */
+	if (READ_ONCE(bp->bp_claim.held))
+		bp_slots_release(&bp_books, &bp->bp_claim);
+}
+
+bool hw_breakpoint_is_used(void)
+{
+	return bp_slots_in_use(&bp_books);
+}
+
+void release_bp_slot(struct perf_event *bp)
+{
+	hw_breakpoint_release(bp);
+}
+
+int dbg_reserve_bp_slot(struct perf_event *bp)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+
+	return bp_slots_try_reserve(&bp_books, &bp->bp_claim, &spec, NULL,
+				    bp->cpu);
+}
+
+int dbg_release_bp_slot(struct perf_event *bp)
+{
+	return bp_slots_try_release(&bp_books, &bp->bp_claim);
+}
+
+int dbg_reserve_bp_slots(struct bp_claim *claims, u32 bp_type)
+{
+	struct perf_event_attr attr = { .bp_type = bp_type };
+	struct bp_claim_spec spec = bp_claim_spec(&attr);
+
+	return bp_slots_try_reserve_all(&bp_books, claims, &spec);
+}
+
+int dbg_release_bp_slots(struct bp_claim *claims)
+{
+	int cpu, err;
+
+	/* Whoever holds the lock now is stopped and holds it for all of them. */
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		err = bp_slots_try_release(&bp_books, &claims[cpu]);
+		if (err)
+			return err;
+	}
+
+	return 0;
+}
+
+/* ---- Hits ---- */
+
+static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
+{
+	return user_mode(regs) ? bp->attr.exclude_user : bp->attr.exclude_kernel;
+}
+
+void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)
+{
+	struct hw_perf_event *hwc = &bp->hw;
+	struct perf_sample_data data;
+
+	if ((hwc->state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
+		return;
+
+	local64_inc(&bp->count);
+	if (!is_sampling_event(bp))
+		return;
+
+	perf_sample_data_init(&data, bp->attr.bp_addr, hwc->last_period);
+	if (hwc->sample_period != 1 || bp->attr.freq) {
+		if (local64_add_negative(1, &hwc->period_left))
+			return;
+		perf_swevent_set_period(bp);
+		data.period = hwc->last_period;
+	}
+
+	/* A debugger must see every hit: never throttle. */
+	__perf_event_overflow(bp, 0, &data, regs);
+}
+EXPORT_SYMBOL_GPL(perf_bp_event);
+
+/* ---- The PMU ---- */
+
+/* Goes on with the period that is under way, or begins one if there is none. */
+static void bp_start_period(struct perf_event *bp)
+{
+	if (is_sampling_event(bp)) {
+		bp->hw.last_period = bp->hw.sample_period;
+		perf_swevent_set_period(bp);
+	}
+}
+
+static int hw_breakpoint_add(struct perf_event *bp, int flags)
+{
+	int err;
+
+	bp_start_period(bp);
+	bp->hw.state = flags & PERF_EF_START ? 0 : PERF_HES_STOPPED;
+
+	err = arch_install_hw_breakpoint(bp);
+	if (err)
+		return err;
+
+	perf_event_update_userpage(bp);
+	return 0;
+}
+
+static void hw_breakpoint_del(struct perf_event *bp, int flags)
+{
+	arch_uninstall_hw_breakpoint(bp);
+}
+
+static void hw_breakpoint_start(struct perf_event *bp, int flags)
+{
+	if (flags & PERF_EF_RELOAD)
+		bp_start_period(bp);
+	bp->hw.state = 0;
+}
+
+static void hw_breakpoint_stop(struct perf_event *bp, int flags)
+{
+	bp->hw.state = PERF_HES_STOPPED;
+}
+
+/* The count is kept at each hit: there is nothing to bring up to date. */
+static void hw_breakpoint_read(struct perf_event *bp)
+{
+}
+
+#ifdef ARCH_HW_BREAKPOINT_BATCH
+static void hw_breakpoint_pmu_disable(struct pmu *pmu)
+{
+	arch_hw_breakpoint_begin();
+}
+
+static void hw_breakpoint_pmu_enable(struct pmu *pmu)
+{
+	arch_hw_breakpoint_commit();
+}
+#endif
+
+static struct pmu perf_breakpoint = {
+	.task_ctx_nr	= perf_sw_context,
+	.event_init	= hw_breakpoint_event_init,
+#ifdef ARCH_HW_BREAKPOINT_BATCH
+	.pmu_disable	= hw_breakpoint_pmu_disable,
+	.pmu_enable	= hw_breakpoint_pmu_enable,
+#endif
+	.add		= hw_breakpoint_add,
+	.del		= hw_breakpoint_del,
+	.start		= hw_breakpoint_start,
+	.stop		= hw_breakpoint_stop,
+	.read		= hw_breakpoint_read,
+};
+
+/* ---- Breakpoints of a task, for the kernel ---- */
+
+struct perf_event *
+register_user_hw_breakpoint(struct perf_event_attr *attr,
+			    perf_overflow_handler_t triggered, void *context,
+			    struct task_struct *tsk)
+{
+	return perf_event_create_kernel_counter(attr, -1, tsk, triggered,
+						context);
+}
+EXPORT_SYMBOL_GPL(register_user_hw_breakpoint);
+
+void unregister_hw_breakpoint(struct perf_event *bp)
+{
+	if (bp)
+		perf_event_release_kernel(bp);
+}
+EXPORT_SYMBOL_GPL(unregister_hw_breakpoint);
+
+/* ---- Start ---- */
+
+#ifndef ARCH_HW_BREAKPOINT_TRAP
+/* Ahead of all others: they take a trap that nobody claims for their own. */
+static struct notifier_block hw_breakpoint_die_nb = {
+	.notifier_call	= hw_breakpoint_exceptions_notify,
+	.priority	= INT_MAX,
+};
+#endif
+
+int __init init_hw_breakpoint(void)
+{
+	unsigned int slots[BP_SLOTS_CLASSES] = { };
+	enum bp_type_idx class;
+	int err;
+
+	for (class = 0; class < TYPE_MAX; class++)
+		slots[class] = hw_breakpoint_slots(class);
+
+	err = bp_slots_init(&bp_books, nr_cpu_ids, slots);
+	if (err)
+		return err;
+
+	err = perf_pmu_register(&perf_breakpoint, "breakpoint",
+				PERF_TYPE_BREAKPOINT);
+	if (err) {
+		bp_slots_destroy(&bp_books);
+		return err;
+	}
+
+#ifndef ARCH_HW_BREAKPOINT_TRAP
+	err = register_die_notifier(&hw_breakpoint_die_nb);
+#endif
+	return err;
+}
+
+/*
+ * Virtual machines and emulators may accept writes to debug registers and drop
+ * them.  Nothing else would tell: a breakpoint that never fires looks like a
+ * variable that nobody touches.
+ */
+static unsigned long bp_check_word __initdata;
+static unsigned int bp_check_hits __initdata;
+
+static void __init bp_check_hit(struct perf_event *bp,
+				struct perf_sample_data *data,
+				struct pt_regs *regs)
+{
+	bp_check_hits++;
+}
+
+static int __init bp_check(void)
+{
+	struct perf_event_attr attr;
+	struct perf_event *bp;
+
+	if (!bp_books.class[TYPE_DATA].slots)
+		return 0;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)&bp_check_word;
+	attr.bp_len = sizeof(bp_check_word);
+	attr.bp_type = HW_BREAKPOINT_W;
+
+	migrate_disable();
+	bp = perf_event_create_kernel_counter(&attr, smp_processor_id(), NULL,
+					      bp_check_hit, NULL);
+	if (!IS_ERR(bp)) {
+		WRITE_ONCE(bp_check_word, 1);
+		unregister_hw_breakpoint(bp);
+	}
+	migrate_enable();
+
+	if (IS_ERR(bp))
+		pr_warn("no breakpoint to check with (%pe)\n", bp);
+	else if (!bp_check_hits)
+		pr_warn("debug registers do not work here: breakpoints never fire\n");
+	else
+		pr_info("breakpoints fire; registers per CPU: %u for instructions, %u for data%s\n",
+			bp_books.class[TYPE_INST].slots,
+			bp_books.class[TYPE_DATA].slots,
+			TYPE_INST == TYPE_DATA ? " (the same)" : "");
+	return 0;
+}
+late_initcall(bp_check);

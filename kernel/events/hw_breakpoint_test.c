@@ -1,0 +1,1704 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit test of hardware breakpoints that the kernel sets for itself.
+ *
+ * What is registered fires: each access that a breakpoint watches is one call of
+ * its handler, in the task and on the CPU that made it.  What cannot be held is
+ * refused, and a refused request leaves the books as they were.  A breakpoint
+ * that is gone is silent, and when the last one is gone no register is taken:
+ * every case ends with that.
+ */
+
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/jhash.h>
+#include <linux/kallsyms.h>
+#include <linux/kthread.h>
+#include <linux/perf_event.h>
+#include <linux/prandom.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#include "bp_internal.h"
+
+#define MAX_BPS			128
+#define MAX_SETS		(BP_SLOTS_MAX + 1)
+#define MAX_WORKERS		2
+
+/* struct hits - what a handler saw */
+struct hits {
+	atomic_t		nr;
+	struct perf_event	*bp;
+	unsigned long		addr;
+	unsigned long		ip;
+	struct task_struct	*task;
+	int			cpu;
+};
+
+/**
+ * struct fixture - what a case has to leave behind
+ * @bp: breakpoints of tasks and of single CPUs
+ * @set: kernel-wide breakpoints
+ * @worker: other tasks
+ * @cpu_off: the CPU that was taken offline; -1 if none is
+ * @empty: digest of the books before the case
+ */
+struct fixture {
+	struct perf_event		*bp[MAX_BPS];
+	struct perf_event * __percpu	*set[MAX_SETS];
+	struct kthread_worker		*worker[MAX_WORKERS];
+	int				cpu_off;
+	u32				empty;
+};
+
+/* What is watched. */
+static unsigned long words[MAX_BPS];
+
+/* ---- Accesses ---- */
+
+static noinline __noclone void write_word(unsigned long *word)
+{
+	WRITE_ONCE(*word, (unsigned long)word);
+}
+
+static noinline __noclone unsigned long read_word(unsigned long *word)
+{
+	return READ_ONCE(*word);
+}
+
+static int write_call(void *word)
+{
+	write_word(word);
+	return 0;
+}
+
+/* By whoever is free, on one CPU. */
+static void write_on(struct kunit *test, int cpu, unsigned long *word)
+{
+	KUNIT_ASSERT_EQ(test, smp_call_on_cpu(cpu, write_call, word, false), 0);
+}
+
+struct write_work {
+	struct kthread_work	work;
+	unsigned long		*word;
+};
+
+static void write_work(struct kthread_work *work)
+{
+	write_word(container_of(work, struct write_work, work)->word);
+}
+
+static void write_by(struct kthread_worker *worker, unsigned long *word)
+{
+	struct write_work write = { .word = word };
+
+	kthread_init_work(&write.work, write_work);
+	kthread_queue_work(worker, &write.work);
+	kthread_flush_work(&write.work);
+}
+
+static void run_on(struct kunit *test, int cpu)
+{
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu)), 0);
+}
+
+static void run_anywhere(void)
+{
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+/* ---- Hits ---- */
+
+static void record_hit(struct perf_event *bp, struct perf_sample_data *data,
+		       struct pt_regs *regs)
+{
+	struct hits *hits = bp->overflow_handler_context;
+
+	atomic_inc(&hits->nr);
+	hits->bp = bp;
+	hits->addr = data->addr;
+	hits->ip = instruction_pointer(regs);
+	hits->task = current;
+	hits->cpu = raw_smp_processor_id();
+}
+
+/* How often the handler was called since the last look. */
+static int take_hits(struct hits *hits)
+{
+	return atomic_xchg(&hits->nr, 0);
+}
+
+static u64 count_of(struct perf_event *bp)
+{
+	u64 enabled, running;
+
+	return perf_event_read_value(bp, &enabled, &running);
+}
+
+static bool inside(unsigned long ip, void *function)
+{
+	unsigned long size, offset;
+
+	if (!kallsyms_lookup_size_offset(ip, &size, &offset))
+		return false;
+	return ip - offset == (unsigned long)function;
+}
+
+/*
+ * Elsewhere a data breakpoint may trap before the access, and its handler has
+ * to step over it.
+ */
+static void require_hits(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_X86))
+		kunit_skip(test, "a handler has to step over the access here");
+}
+
+/* ---- CPUs ---- */
+
+static int first_cpu(void)
+{
+	return cpumask_first(cpu_online_mask);
+}
+
+static int last_cpu(void)
+{
+	return cpumask_last(cpu_online_mask);
+}
+
+static void require_two_cpus(struct kunit *test)
+{
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "one CPU is online, two are needed");
+}
+
+static void require_hotplug(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU))
+		kunit_skip(test, "CPUs cannot go offline without CONFIG_HOTPLUG_CPU");
+	require_two_cpus(test);
+}
+
+static void take_cpu_off(struct kunit *test, int cpu)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	f->cpu_off = cpu;
+}
+
+static void bring_cpu_back(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_ASSERT_EQ(test, add_cpu(f->cpu_off), 0);
+	f->cpu_off = -1;
+}
+
+/* ---- Breakpoints ---- */
+
+static unsigned int nr_slots(void)
+{
+	return bp_books.class[TYPE_DATA].slots;
+}
+
+static struct perf_event_attr watch(unsigned long *word, u32 type)
+{
+	struct perf_event_attr attr;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)word;
+	attr.bp_len = sizeof(*word);
+	attr.bp_type = type;
+
+	return attr;
+}
+
+static struct perf_event_attr malformed(unsigned long *word)
+{
+	struct perf_event_attr attr = watch(word, HW_BREAKPOINT_W);
+
+	attr.bp_type = HW_BREAKPOINT_EMPTY;
+	return attr;
+}
+
+/* The digest of all that stands in the books. */
+static u32 digest_books(void)
+{
+	unsigned int class;
+	u32 digest = 0;
+
+	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
+		const struct bp_class_books *books = &bp_books.class[class];
+
+		digest = jhash(books, offsetof(struct bp_class_books, cpu), digest);
+		digest = jhash(books->cpu, bp_books.nr_cpus * sizeof(*books->cpu),
+			       digest);
+	}
+
+	return digest;
+}
+
+/* Takes care that a breakpoint goes when the case is over. */
+static struct perf_event *keep(struct kunit *test, struct perf_event *bp)
+{
+	struct fixture *f = test->priv;
+	int i;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, bp);
+	for (i = 0; i < MAX_BPS && f->bp[i]; i++)
+		;
+	KUNIT_ASSERT_LT(test, i, MAX_BPS);
+	f->bp[i] = bp;
+
+	return bp;
+}
+
+static void drop(struct kunit *test, struct perf_event *bp)
+{
+	struct fixture *f = test->priv;
+	int i;
+
+	for (i = 0; i < MAX_BPS; i++) {
+		if (f->bp[i] == bp)
+			f->bp[i] = NULL;
+	}
+	unregister_hw_breakpoint(bp);
+}
+
+static void drop_all(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	int i;
+
+	for (i = 0; i < MAX_BPS; i++) {
+		unregister_hw_breakpoint(f->bp[i]);
+		f->bp[i] = NULL;
+	}
+}
+
+static struct perf_event *try_task(struct task_struct *task, unsigned long *word,
+				   struct hits *hits)
+{
+	struct perf_event_attr attr = watch(word, HW_BREAKPOINT_W);
+
+	return register_user_hw_breakpoint(&attr, record_hit, hits, task);
+}
+
+/* @cpu: -1 for all; @task: NULL for all */
+static struct perf_event *try_cpu(int cpu, struct task_struct *task,
+				  unsigned long *word, struct hits *hits)
+{
+	struct perf_event_attr attr = watch(word, HW_BREAKPOINT_W);
+
+	return perf_event_create_kernel_counter(&attr, cpu, task, record_hit, hits);
+}
+
+static struct perf_event *watch_task(struct kunit *test, struct task_struct *task,
+				     unsigned long *word, struct hits *hits)
+{
+	return keep(test, try_task(task, word, hits));
+}
+
+static struct perf_event *watch_cpu(struct kunit *test, int cpu,
+				    unsigned long *word, struct hits *hits)
+{
+	return keep(test, try_cpu(cpu, NULL, word, hits));
+}
+
+/* Leaves @free registers. */
+static void fill_task(struct kunit *test, struct task_struct *task,
+		      unsigned int free, struct hits *hits)
+{
+	unsigned int i;
+
+	for (i = free; i < nr_slots(); i++)
+		watch_task(test, task, &words[i], hits);
+}
+
+static void fill_cpu(struct kunit *test, int cpu, unsigned int free,
+		     struct hits *hits)
+{
+	unsigned int i;
+
+	for (i = free; i < nr_slots(); i++)
+		watch_cpu(test, cpu, &words[i], hits);
+}
+
+/* A request that must be refused, and the books must not change. */
+#define EXPECT_REFUSED(test, errno, request)					\
+do {										\
+	u32 __before = digest_books();						\
+	struct perf_event *__bp = (request);					\
+										\
+	KUNIT_EXPECT_EQ(test, PTR_ERR(__bp), (long)(errno));			\
+	KUNIT_EXPECT_EQ(test, digest_books(), __before);			\
+	if (!IS_ERR_OR_NULL(__bp))						\
+		unregister_hw_breakpoint(__bp);					\
+} while (0)
+
+/* ---- Kernel-wide sets ---- */
+
+static struct perf_event * __percpu *try_wide(struct perf_event_attr attr,
+					      struct hits *hits)
+{
+	return register_wide_hw_breakpoint(&attr, record_hit, hits);
+}
+
+static struct perf_event * __percpu *keep_set(struct kunit *test,
+					      struct perf_event * __percpu *set)
+{
+	struct fixture *f = test->priv;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO((void __force *)set), 0);
+	for (i = 0; i < MAX_SETS && f->set[i]; i++)
+		;
+	KUNIT_ASSERT_LT(test, i, MAX_SETS);
+	f->set[i] = set;
+
+	return set;
+}
+
+static void drop_set(struct kunit *test, struct perf_event * __percpu *set)
+{
+	struct fixture *f = test->priv;
+	int i;
+
+	for (i = 0; i < MAX_SETS; i++) {
+		if (f->set[i] == set)
+			f->set[i] = NULL;
+	}
+	unregister_wide_hw_breakpoint(set);
+}
+
+static struct perf_event * __percpu *watch_all(struct kunit *test,
+					       unsigned long *word,
+					       struct hits *hits)
+{
+	return keep_set(test, try_wide(watch(word, HW_BREAKPOINT_W), hits));
+}
+
+static struct perf_event *event_on(struct perf_event * __percpu *set, int cpu)
+{
+	return *per_cpu_ptr(set, cpu);
+}
+
+static void expect_wide_refused(struct kunit *test, int errno,
+				struct perf_event_attr attr, struct hits *hits)
+{
+	u32 before = digest_books();
+	struct perf_event * __percpu *set = try_wide(attr, hits);
+
+	KUNIT_EXPECT_EQ(test, PTR_ERR((void __force *)set), (long)errno);
+	KUNIT_EXPECT_EQ(test, digest_books(), before);
+	if (!IS_ERR((void __force *)set))
+		unregister_wide_hw_breakpoint(set);
+}
+
+/* One hit for each write, on every CPU that runs. */
+static void expect_watched_everywhere(struct kunit *test, unsigned long *word,
+				      struct hits *hits)
+{
+	int cpu;
+
+	take_hits(hits);
+	for_each_online_cpu(cpu) {
+		write_on(test, cpu, word);
+		KUNIT_EXPECT_EQ_MSG(test, take_hits(hits), 1, "on CPU %d", cpu);
+		KUNIT_EXPECT_EQ(test, hits->cpu, cpu);
+	}
+}
+
+static void expect_watched_nowhere(struct kunit *test, unsigned long *word,
+				   struct hits *hits)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		write_on(test, cpu, word);
+		KUNIT_EXPECT_EQ_MSG(test, take_hits(hits), 0, "on CPU %d", cpu);
+	}
+}
+
+/* ---- Other tasks ---- */
+
+static struct kthread_worker *start_worker(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct kthread_worker *worker;
+	int i;
+
+	worker = kthread_create_worker(0, "hw_breakpoint_test");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, worker);
+	for (i = 0; i < MAX_WORKERS - 1 && f->worker[i]; i++)
+		;
+	f->worker[i] = worker;
+
+	return worker;
+}
+
+static int wait_for_stop(void *unused)
+{
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+/* With a reference that keeps the task after its end. */
+static struct task_struct *start_sleeper(struct kunit *test)
+{
+	struct task_struct *task;
+
+	task = kthread_run(wait_for_stop, NULL, "hw_breakpoint_test");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+
+	return get_task_struct(task);
+}
+
+static bool comes_true(bool (*condition)(void))
+{
+	int ms;
+
+	for (ms = 0; ms < 10000; ms += 10) {
+		if (condition())
+			return true;
+		msleep(10);
+	}
+
+	return false;
+}
+
+static bool nothing_in_use(void)
+{
+	return !hw_breakpoint_is_used();
+}
+
+/* ---- Cases: a task's breakpoint ---- */
+
+static void a_handler_is_called_once_for_each_write(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+	int i;
+
+	require_hits(test);
+	bp = watch_task(test, current, &words[0], &hits);
+
+	for (i = 1; i <= 5; i++) {
+		write_word(&words[0]);
+		KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+		KUNIT_EXPECT_EQ(test, count_of(bp), (u64)i);
+	}
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	KUNIT_EXPECT_EQ(test, count_of(bp), 5ULL);
+}
+
+static void a_handler_is_told_what_was_hit_and_where(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	bp = watch_task(test, current, &words[3], &hits);
+	write_word(&words[3]);
+
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	KUNIT_EXPECT_PTR_EQ(test, hits.bp, bp);
+	KUNIT_EXPECT_PTR_EQ(test, hits.task, current);
+	KUNIT_EXPECT_EQ(test, hits.addr, (unsigned long)&words[3]);
+	if (IS_ENABLED(CONFIG_KALLSYMS))
+		KUNIT_EXPECT_TRUE_MSG(test, inside(hits.ip, write_word),
+				      "hit at %pS", (void *)hits.ip);
+}
+
+static void only_an_access_watch_sees_reads(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[1], HW_BREAKPOINT_RW);
+	struct hits writes = { }, accesses = { };
+
+	require_hits(test);
+	watch_task(test, current, &words[0], &writes);
+	keep(test, register_user_hw_breakpoint(&attr, record_hit, &accesses, current));
+
+	read_word(&words[0]);
+	read_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&writes), 0);
+	KUNIT_EXPECT_EQ(test, take_hits(&accesses), 1);
+	if (IS_ENABLED(CONFIG_KALLSYMS))
+		KUNIT_EXPECT_TRUE(test, inside(accesses.ip, read_word));
+
+	write_word(&words[0]);
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&writes), 1);
+	KUNIT_EXPECT_EQ(test, take_hits(&accesses), 1);
+}
+
+static void every_register_watches_at_the_same_time(struct kunit *test)
+{
+	struct hits hits[BP_SLOTS_MAX] = { };
+	unsigned int i, j;
+
+	require_hits(test);
+	for (i = 0; i < nr_slots(); i++)
+		watch_task(test, current, &words[i], &hits[i]);
+
+	for (i = 0; i < nr_slots(); i++) {
+		write_word(&words[i]);
+		for (j = 0; j < nr_slots(); j++)
+			KUNIT_EXPECT_EQ(test, take_hits(&hits[j]), i == j);
+	}
+}
+
+static void two_breakpoints_on_one_word_are_both_hit(struct kunit *test)
+{
+	struct hits first = { }, second = { };
+
+	require_hits(test);
+	if (nr_slots() < 2)
+		kunit_skip(test, "one register, two are needed");
+	watch_task(test, current, &words[0], &first);
+	watch_task(test, current, &words[0], &second);
+
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&first), 1);
+	KUNIT_EXPECT_EQ(test, take_hits(&second), 1);
+}
+
+static void a_task_watch_follows_its_task_and_no_other(struct kunit *test)
+{
+	struct kthread_worker *worker = start_worker(test);
+	struct hits own = { }, others = { };
+	int cpu;
+
+	require_hits(test);
+	watch_task(test, current, &words[0], &own);
+	watch_task(test, worker->task, &words[0], &others);
+
+	for_each_online_cpu(cpu) {
+		run_on(test, cpu);
+		write_word(&words[0]);
+		KUNIT_EXPECT_EQ(test, take_hits(&own), 1);
+		KUNIT_EXPECT_EQ(test, own.cpu, cpu);
+		KUNIT_EXPECT_EQ(test, take_hits(&others), 0);
+
+		write_by(worker, &words[0]);
+		KUNIT_EXPECT_EQ(test, take_hits(&own), 0);
+		KUNIT_EXPECT_EQ(test, take_hits(&others), 1);
+		KUNIT_EXPECT_PTR_EQ(test, others.task, worker->task);
+	}
+	run_anywhere();
+}
+
+static void a_period_calls_the_handler_at_every_nth_hit(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct hits hits = { };
+	struct perf_event *bp;
+	int i;
+
+	require_hits(test);
+	attr.sample_period = 3;
+	bp = keep(test, register_user_hw_breakpoint(&attr, record_hit, &hits, current));
+
+	for (i = 1; i <= 9; i++) {
+		write_word(&words[0]);
+		KUNIT_EXPECT_EQ_MSG(test, take_hits(&hits), i % 3 == 0, "at hit %d", i);
+	}
+	KUNIT_EXPECT_EQ(test, count_of(bp), 9ULL);
+}
+
+static void a_breakpoint_without_a_period_only_counts(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct hits hits = { };
+	struct perf_event *bp;
+	int i;
+
+	require_hits(test);
+	attr.sample_period = 0;
+	bp = keep(test, register_user_hw_breakpoint(&attr, record_hit, &hits, current));
+
+	for (i = 0; i < 4; i++)
+		write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	KUNIT_EXPECT_EQ(test, count_of(bp), 4ULL);
+}
+
+static void an_unregistered_breakpoint_is_silent(struct kunit *test)
+{
+	struct hits gone = { }, stays = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	if (nr_slots() < 2)
+		kunit_skip(test, "one register, two are needed");
+	bp = watch_task(test, current, &words[0], &gone);
+	watch_task(test, current, &words[1], &stays);
+	drop(test, bp);
+
+	write_word(&words[0]);
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&gone), 0);
+	KUNIT_EXPECT_EQ(test, take_hits(&stays), 1);
+	KUNIT_EXPECT_TRUE(test, hw_breakpoint_is_used());
+}
+
+static void a_disabled_breakpoint_is_silent_and_keeps_its_register(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	bp = watch_task(test, current, &words[0], &hits);
+	fill_task(test, current, 1, &hits);
+
+	perf_event_disable(bp);
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+
+	perf_event_enable(bp);
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+}
+
+static void unregistering_nothing_is_harmless(struct kunit *test)
+{
+	unregister_hw_breakpoint(NULL);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+/* ---- Cases: what is refused ---- */
+
+static void a_malformed_breakpoint_is_refused(struct kunit *test)
+{
+	struct perf_event_attr attr;
+
+	attr = malformed(&words[0]);
+	EXPECT_REFUSED(test, -EINVAL,
+		       register_user_hw_breakpoint(&attr, record_hit, NULL, current));
+
+	attr = watch(&words[0], HW_BREAKPOINT_W);
+	attr.bp_len = 0;
+	EXPECT_REFUSED(test, -EINVAL,
+		       register_user_hw_breakpoint(&attr, record_hit, NULL, current));
+
+	attr = watch(&words[0], HW_BREAKPOINT_W);
+	attr.config = 1ULL << 63;
+	EXPECT_REFUSED(test, -EINVAL,
+		       register_user_hw_breakpoint(&attr, record_hit, NULL, current));
+
+	/* The kernel is where this address is. */
+	attr = watch(&words[0], HW_BREAKPOINT_W);
+	attr.exclude_kernel = 1;
+	EXPECT_REFUSED(test, -EINVAL,
+		       register_user_hw_breakpoint(&attr, record_hit, NULL, current));
+}
+
+static void malformed_is_said_before_full(struct kunit *test)
+{
+	struct perf_event_attr attr = malformed(&words[0]);
+	struct hits hits = { };
+
+	fill_task(test, current, 0, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+	EXPECT_REFUSED(test, -EINVAL,
+		       register_user_hw_breakpoint(&attr, record_hit, &hits, current));
+}
+
+static void a_task_has_as_many_breakpoints_as_there_are_registers(struct kunit *test)
+{
+	struct kthread_worker *worker = start_worker(test);
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	fill_task(test, current, 1, &hits);
+	bp = watch_task(test, current, &words[0], &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), current, &words[0], &hits));
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), NULL, &words[0], &hits));
+
+	/* What one task holds costs another nothing. */
+	fill_task(test, worker->task, 0, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(worker->task, &words[0], &hits));
+
+	drop(test, bp);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(worker->task, &words[0], &hits));
+	watch_task(test, current, &words[0], &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+}
+
+static void a_task_on_one_cpu_takes_no_register_of_another(struct kunit *test)
+{
+	struct hits hits = { };
+	unsigned int i;
+
+	require_two_cpus(test);
+	for (i = 0; i < nr_slots(); i++)
+		keep(test, try_cpu(first_cpu(), current, &words[i], &hits));
+
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), current, &words[0], &hits));
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), NULL, &words[0], &hits));
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+	keep(test, try_cpu(last_cpu(), current, &words[0], &hits));
+	fill_cpu(test, last_cpu(), 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), NULL, &words[0], &hits));
+}
+
+static void a_dead_task_cannot_be_watched(struct kunit *test)
+{
+	struct task_struct *task = start_sleeper(test);
+	struct hits hits = { };
+
+	kthread_stop(task);
+	EXPECT_REFUSED(test, -ESRCH, try_task(task, &words[0], &hits));
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+
+	/* Malformed is said first, and full is not said at all. */
+	fill_cpu(test, last_cpu(), 0, &hits);
+	EXPECT_REFUSED(test, -ESRCH, try_task(task, &words[0], &hits));
+	put_task_struct(task);
+}
+
+static void a_cpu_that_does_not_exist_cannot_be_watched(struct kunit *test)
+{
+	struct hits hits = { };
+
+	EXPECT_REFUSED(test, -EINVAL, try_cpu(nr_cpu_ids, NULL, &words[0], &hits));
+	EXPECT_REFUSED(test, -EINVAL, try_cpu(-1, NULL, &words[0], &hits));
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+/* ---- Cases: one CPU's breakpoint ---- */
+
+static void a_cpu_watch_fires_on_its_cpu_whoever_runs_there(struct kunit *test)
+{
+	struct hits first = { }, last = { };
+
+	require_hits(test);
+	require_two_cpus(test);
+	watch_cpu(test, first_cpu(), &words[0], &first);
+	watch_cpu(test, last_cpu(), &words[0], &last);
+
+	write_on(test, first_cpu(), &words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&first), 1);
+	KUNIT_EXPECT_EQ(test, first.cpu, first_cpu());
+	KUNIT_EXPECT_EQ(test, take_hits(&last), 0);
+
+	run_on(test, last_cpu());
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&first), 0);
+	KUNIT_EXPECT_EQ(test, take_hits(&last), 1);
+	KUNIT_EXPECT_PTR_EQ(test, last.task, current);
+	run_anywhere();
+}
+
+static void a_task_watch_on_one_cpu_fires_there_only(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	require_two_cpus(test);
+	bp = keep(test, try_cpu(last_cpu(), current, &words[0], &hits));
+
+	run_on(test, first_cpu());
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+
+	run_on(test, last_cpu());
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	KUNIT_EXPECT_EQ(test, count_of(bp), 1ULL);
+
+	write_on(test, last_cpu(), &words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	run_anywhere();
+}
+
+static void each_cpu_has_registers_of_its_own(struct kunit *test)
+{
+	struct hits hits = { };
+
+	require_two_cpus(test);
+	fill_cpu(test, first_cpu(), 0, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), NULL, &words[0], &hits));
+	fill_cpu(test, last_cpu(), 0, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), NULL, &words[0], &hits));
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+}
+
+static void a_full_cpu_leaves_a_task_no_register_anywhere(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	fill_cpu(test, last_cpu(), 1, &hits);
+	bp = watch_cpu(test, last_cpu(), &words[0], &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), current, &words[0], &hits));
+	if (first_cpu() != last_cpu())
+		keep(test, try_cpu(first_cpu(), current, &words[0], &hits));
+
+	drop(test, bp);
+	watch_task(test, current, &words[0], &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), NULL, &words[0], &hits));
+}
+
+/* ---- Cases: changing a breakpoint ---- */
+
+static void a_modified_breakpoint_watches_the_new_address_only(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[1], HW_BREAKPOINT_W);
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	bp = watch_task(test, current, &words[0], &hits);
+	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+	KUNIT_EXPECT_EQ(test, hw_breakpoint_addr(bp), (unsigned long)&words[1]);
+
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	KUNIT_EXPECT_EQ(test, hits.addr, (unsigned long)&words[1]);
+	KUNIT_EXPECT_EQ(test, count_of(bp), 1ULL);
+}
+
+static void a_modified_breakpoint_watches_the_new_length_and_kind(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_RW);
+	struct hits hits = { };
+	struct perf_event *bp;
+	u8 *last;
+
+	require_hits(test);
+	bp = watch_task(test, current, &words[0], &hits);
+	last = (u8 *)&words[0] + sizeof(words[0]) - 1;
+
+	attr.bp_len = HW_BREAKPOINT_LEN_1;
+	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+	WRITE_ONCE(*last, 1);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	read_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+
+	attr.bp_len = sizeof(words[0]);
+	attr.bp_type = HW_BREAKPOINT_W;
+	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+	WRITE_ONCE(*last, 2);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	read_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+}
+
+static void a_modify_can_disable_and_enable(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[1], HW_BREAKPOINT_W);
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	bp = watch_task(test, current, &words[0], &hits);
+
+	attr.disabled = 1;
+	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+	KUNIT_EXPECT_TRUE(test, bp->attr.disabled);
+	write_word(&words[0]);
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+
+	attr.disabled = 0;
+	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+	KUNIT_EXPECT_FALSE(test, bp->attr.disabled);
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+}
+
+static void a_modify_can_disable_with_interrupts_off(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct hits hits = { };
+	struct perf_event *bp;
+	int err;
+
+	require_hits(test);
+	bp = watch_task(test, current, &words[0], &hits);
+
+	attr.disabled = 1;
+	local_irq_disable();
+	err = modify_user_hw_breakpoint(bp, &attr);
+	write_word(&words[0]);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+}
+
+static void a_breakpoint_of_another_task_can_be_modified(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[1], HW_BREAKPOINT_W);
+	struct kthread_worker *worker = start_worker(test);
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	bp = watch_task(test, worker->task, &words[0], &hits);
+	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+
+	write_by(worker, &words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	write_by(worker, &words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+}
+
+static void expect_modify_refused(struct kunit *test, struct perf_event *bp,
+				  struct perf_event_attr attr)
+{
+	struct perf_event_attr before = bp->attr;
+	enum perf_event_state state = bp->state;
+	u32 digest = digest_books();
+
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &attr), -EINVAL);
+	KUNIT_EXPECT_MEMEQ(test, &bp->attr, &before, sizeof(before));
+	KUNIT_EXPECT_EQ(test, bp->state, state);
+	KUNIT_EXPECT_EQ(test, digest_books(), digest);
+	KUNIT_EXPECT_TRUE(test, bp->bp_claim.held);
+}
+
+static void a_refused_modify_leaves_the_breakpoint_as_it_was(struct kunit *test)
+{
+	struct perf_event_attr disable = malformed(&words[1]);
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	disable.disabled = 1;
+	bp = watch_task(test, current, &words[0], &hits);
+
+	expect_modify_refused(test, bp, malformed(&words[1]));
+	expect_modify_refused(test, bp, disable);
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+
+	perf_event_disable(bp);
+	expect_modify_refused(test, bp, malformed(&words[1]));
+	expect_modify_refused(test, bp, disable);
+	write_word(&words[0]);
+	write_word(&words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+
+	perf_event_enable(bp);
+	write_word(&words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+}
+
+static void a_modify_fits_where_all_registers_are_taken(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[MAX_BPS - 1], HW_BREAKPOINT_RW);
+	struct hits hits = { };
+	struct perf_event *bp;
+	u32 digest;
+
+	bp = watch_task(test, current, &words[0], &hits);
+	fill_task(test, current, 1, &hits);
+	digest = digest_books();
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+	KUNIT_EXPECT_EQ(test, digest_books(), digest);
+}
+
+/* ---- Cases: kernel-wide breakpoints ---- */
+
+static void a_wide_breakpoint_fires_on_every_online_cpu(struct kunit *test)
+{
+	struct perf_event * __percpu *set;
+	struct hits hits = { };
+	int cpu;
+
+	require_hits(test);
+	set = watch_all(test, &words[0], &hits);
+	expect_watched_everywhere(test, &words[0], &hits);
+	for_each_online_cpu(cpu) {
+		KUNIT_ASSERT_NOT_NULL(test, event_on(set, cpu));
+		KUNIT_EXPECT_EQ(test, count_of(event_on(set, cpu)), 1ULL);
+	}
+
+	drop_set(test, set);
+	expect_watched_nowhere(test, &words[0], &hits);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+static void a_wide_breakpoint_takes_a_register_of_every_possible_cpu(struct kunit *test)
+{
+	struct bp_class_books *books = &bp_books.class[TYPE_DATA];
+	struct hits hits = { };
+	int cpu;
+
+	watch_all(test, &words[0], &hits);
+	for_each_possible_cpu(cpu)
+		KUNIT_EXPECT_EQ(test, books->cpu[cpu].guaranteed, 1U);
+
+	fill_cpu(test, first_cpu(), 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), NULL, &words[0], &hits));
+	if (first_cpu() == last_cpu())
+		return;
+	fill_cpu(test, last_cpu(), 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), NULL, &words[0], &hits));
+}
+
+static void there_are_as_many_wide_breakpoints_as_registers(struct kunit *test)
+{
+	struct hits hits[BP_SLOTS_MAX] = { };
+	unsigned int i;
+
+	for (i = 0; i < nr_slots(); i++)
+		watch_all(test, &words[i], &hits[i]);
+	expect_wide_refused(test, -ENOSPC, watch(&words[i], HW_BREAKPOINT_W), NULL);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[i], NULL));
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), NULL, &words[i], NULL));
+
+	require_hits(test);
+	for (i = 0; i < nr_slots(); i++)
+		expect_watched_everywhere(test, &words[i], &hits[i]);
+}
+
+static void a_wide_breakpoint_is_refused_as_a_whole(struct kunit *test)
+{
+	struct hits full = { }, refused = { };
+
+	fill_cpu(test, last_cpu(), 0, &full);
+	expect_wide_refused(test, -ENOSPC, watch(&words[MAX_BPS - 1], HW_BREAKPOINT_W),
+			    &refused);
+	expect_watched_nowhere(test, &words[MAX_BPS - 1], &refused);
+
+	drop_all(test);
+	fill_task(test, current, 0, &full);
+	expect_wide_refused(test, -ENOSPC, watch(&words[MAX_BPS - 1], HW_BREAKPOINT_W),
+			    &refused);
+}
+
+static void a_malformed_wide_breakpoint_is_refused_before_a_full_cpu(struct kunit *test)
+{
+	struct perf_event_attr attr;
+	struct hits hits = { };
+	int full;
+
+	for (full = 0; full < 2; full++) {
+		expect_wide_refused(test, -EINVAL, malformed(&words[0]), &hits);
+
+		attr = watch(&words[0], HW_BREAKPOINT_W);
+		attr.type = PERF_TYPE_SOFTWARE;
+		expect_wide_refused(test, -EINVAL, attr, &hits);
+
+		attr = watch(&words[0], HW_BREAKPOINT_W);
+		attr.config = 1ULL << 63;
+		expect_wide_refused(test, -EINVAL, attr, &hits);
+
+		attr = watch(&words[0], HW_BREAKPOINT_W);
+		attr.exclude_kernel = 1;
+		expect_wide_refused(test, -EINVAL, attr, &hits);
+
+		if (!full)
+			fill_cpu(test, last_cpu(), 0, &hits);
+	}
+}
+
+static void a_disabled_wide_breakpoint_is_silent_until_it_is_enabled(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct perf_event * __percpu *set;
+	struct hits hits = { };
+	int cpu;
+
+	require_hits(test);
+	attr.disabled = 1;
+	set = keep_set(test, try_wide(attr, &hits));
+	expect_watched_nowhere(test, &words[0], &hits);
+	fill_cpu(test, first_cpu(), 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), NULL, &words[1], &hits));
+	drop_all(test);
+
+	for_each_online_cpu(cpu)
+		perf_event_enable(event_on(set, cpu));
+	expect_watched_everywhere(test, &words[0], &hits);
+}
+
+static void a_wide_breakpoint_leaves_tasks_the_other_registers(struct kunit *test)
+{
+	struct kthread_worker *worker = start_worker(test);
+	struct perf_event * __percpu *set;
+	struct hits hits = { };
+
+	set = watch_all(test, &words[0], &hits);
+	fill_task(test, current, 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+	fill_task(test, worker->task, 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(worker->task, &words[0], &hits));
+	expect_wide_refused(test, -ENOSPC, watch(&words[0], HW_BREAKPOINT_W), &hits);
+
+	drop_set(test, set);
+	watch_task(test, current, &words[0], &hits);
+	expect_wide_refused(test, -ENOSPC, watch(&words[0], HW_BREAKPOINT_W), &hits);
+}
+
+/* struct shout - a context that may go when unregister has returned */
+struct shout {
+	atomic_t	alive;
+	atomic_t	nr;
+	atomic_t	late;
+};
+
+static void record_shout(struct perf_event *bp, struct perf_sample_data *data,
+			 struct pt_regs *regs)
+{
+	struct shout *shout = bp->overflow_handler_context;
+
+	atomic_inc(&shout->nr);
+	if (!atomic_read(&shout->alive))
+		atomic_inc(&shout->late);
+}
+
+static int keep_writing(void *word)
+{
+	while (!kthread_should_stop()) {
+		write_word(word);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void no_handler_runs_when_unregister_has_returned(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct perf_event * __percpu *set;
+	struct task_struct *writer;
+	struct shout shout = { };
+	int i, ms;
+
+	require_hits(test);
+	require_two_cpus(test);
+	writer = kthread_create(keep_writing, &words[0], "hw_breakpoint_test");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, writer);
+	kthread_bind(writer, last_cpu());
+	run_on(test, first_cpu());
+	wake_up_process(writer);
+
+	for (i = 0; i < 20; i++) {
+		atomic_set(&shout.nr, 0);
+		atomic_set(&shout.alive, 1);
+		set = register_wide_hw_breakpoint(&attr, record_shout, &shout);
+		if (IS_ERR((void __force *)set))
+			break;
+		for (ms = 0; ms < 5000 && !atomic_read(&shout.nr); ms++)
+			usleep_range(500, 1000);
+		unregister_wide_hw_breakpoint(set);
+		atomic_set(&shout.alive, 0);
+		if (!atomic_read(&shout.nr))
+			break;
+	}
+	kthread_stop(writer);
+	run_anywhere();
+
+	KUNIT_EXPECT_EQ(test, i, 20);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shout.late), 0);
+}
+
+/* ---- Cases: CPUs that come and go ---- */
+
+static void a_cpu_that_comes_back_watches_again(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[1], HW_BREAKPOINT_W);
+	struct perf_event * __percpu *set, * __percpu *disabled;
+	struct hits hits = { }, silent = { };
+	int cpu = last_cpu();
+	u32 digest;
+
+	require_hits(test);
+	require_hotplug(test);
+	attr.disabled = 1;
+	set = watch_all(test, &words[0], &hits);
+	disabled = keep_set(test, try_wide(attr, &silent));
+	digest = digest_books();
+
+	take_cpu_off(test, cpu);
+	KUNIT_EXPECT_NULL(test, event_on(set, cpu));
+	KUNIT_EXPECT_NULL(test, event_on(disabled, cpu));
+	KUNIT_EXPECT_EQ(test, digest_books(), digest);
+	expect_watched_everywhere(test, &words[0], &hits);
+
+	bring_cpu_back(test);
+	KUNIT_EXPECT_NOT_NULL(test, event_on(set, cpu));
+	KUNIT_EXPECT_EQ(test, digest_books(), digest);
+	expect_watched_everywhere(test, &words[0], &hits);
+	expect_watched_nowhere(test, &words[1], &silent);
+}
+
+static void a_cpu_that_comes_online_later_has_its_register_waiting(struct kunit *test)
+{
+	struct hits hits[BP_SLOTS_MAX] = { };
+	struct perf_event * __percpu *set;
+	int cpu = last_cpu();
+	unsigned int i;
+
+	require_hits(test);
+	require_hotplug(test);
+	take_cpu_off(test, cpu);
+	for (i = 0; i < nr_slots(); i++) {
+		set = watch_all(test, &words[i], &hits[i]);
+		KUNIT_EXPECT_NULL(test, event_on(set, cpu));
+	}
+
+	bring_cpu_back(test);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(cpu, NULL, &words[i], NULL));
+	for (i = 0; i < nr_slots(); i++)
+		expect_watched_everywhere(test, &words[i], &hits[i]);
+}
+
+static void a_wide_breakpoint_can_go_while_a_cpu_is_off(struct kunit *test)
+{
+	struct perf_event * __percpu *set;
+	struct hits hits = { };
+	int cpu = last_cpu();
+
+	require_hits(test);
+	require_hotplug(test);
+	set = watch_all(test, &words[0], &hits);
+	take_cpu_off(test, cpu);
+	drop_set(test, set);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+
+	bring_cpu_back(test);
+	expect_watched_nowhere(test, &words[0], &hits);
+	fill_cpu(test, cpu, 0, &hits);
+}
+
+static void a_cpu_watch_keeps_its_claim_while_the_cpu_is_off(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+	int cpu = last_cpu();
+	u32 digest;
+
+	require_hotplug(test);
+	bp = watch_cpu(test, cpu, &words[0], &hits);
+	digest = digest_books();
+	take_cpu_off(test, cpu);
+	KUNIT_EXPECT_EQ(test, digest_books(), digest);
+	EXPECT_REFUSED(test, -ENODEV, try_cpu(cpu, NULL, &words[1], &hits));
+
+	drop(test, bp);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+	bring_cpu_back(test);
+}
+
+/* ---- Cases: the kernel debugger's claims ---- */
+
+static void a_debugger_takes_a_register_and_gives_it_back(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	bp = kunit_kzalloc(test, sizeof(*bp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, bp);
+	bp->attr = watch(&words[0], HW_BREAKPOINT_W);
+	bp->cpu = last_cpu();
+
+	KUNIT_ASSERT_EQ(test, dbg_reserve_bp_slot(bp), 0);
+	KUNIT_EXPECT_TRUE(test, hw_breakpoint_is_used());
+	fill_cpu(test, last_cpu(), 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), NULL, &words[0], &hits));
+
+	KUNIT_EXPECT_EQ(test, dbg_release_bp_slot(bp), 0);
+	KUNIT_EXPECT_EQ(test, dbg_release_bp_slot(bp), 0);
+	watch_cpu(test, last_cpu(), &words[0], &hits);
+	KUNIT_EXPECT_EQ(test, dbg_reserve_bp_slot(bp), -ENOSPC);
+	KUNIT_EXPECT_FALSE(test, bp->bp_claim.held);
+}
+
+static struct bp_claim *alloc_claims(struct kunit *test)
+{
+	struct bp_claim *claims;
+
+	claims = kunit_kcalloc(test, nr_cpu_ids, sizeof(*claims), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, claims);
+	return claims;
+}
+
+static void a_debugger_takes_a_register_of_every_cpu_or_none(struct kunit *test)
+{
+	struct bp_claim *claims = alloc_claims(test);
+	struct hits hits = { };
+	u32 digest;
+
+	KUNIT_ASSERT_EQ(test, dbg_reserve_bp_slots(claims, HW_BREAKPOINT_W), 0);
+	fill_cpu(test, first_cpu(), 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), NULL, &words[0], &hits));
+	drop_all(test);
+	fill_task(test, current, 1, &hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits));
+	drop_all(test);
+	KUNIT_EXPECT_EQ(test, dbg_release_bp_slots(claims), 0);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+
+	fill_cpu(test, last_cpu(), 0, &hits);
+	digest = digest_books();
+	KUNIT_EXPECT_EQ(test, dbg_reserve_bp_slots(claims, HW_BREAKPOINT_W), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, digest_books(), digest);
+	KUNIT_EXPECT_EQ(test, dbg_release_bp_slots(claims), 0);
+	KUNIT_EXPECT_EQ(test, digest_books(), digest);
+}
+
+static void a_debugger_does_not_wait_for_the_books(struct kunit *test)
+{
+	struct bp_claim *claims = alloc_claims(test);
+	struct perf_event *bp;
+	int busy[4];
+
+	bp = kunit_kzalloc(test, sizeof(*bp), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, bp);
+	bp->attr = watch(&words[0], HW_BREAKPOINT_W);
+
+	raw_spin_lock_irq(&bp_books.lock);
+	busy[0] = dbg_reserve_bp_slot(bp);
+	busy[1] = dbg_release_bp_slot(bp);
+	busy[2] = dbg_reserve_bp_slots(claims, HW_BREAKPOINT_W);
+	busy[3] = dbg_release_bp_slots(claims);
+	raw_spin_unlock_irq(&bp_books.lock);
+
+	KUNIT_EXPECT_EQ(test, busy[0], -EBUSY);
+	KUNIT_EXPECT_EQ(test, busy[1], -EBUSY);
+	KUNIT_EXPECT_EQ(test, busy[2], -EBUSY);
+	KUNIT_EXPECT_EQ(test, busy[3], -EBUSY);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+/* ---- Cases: the end of a task ---- */
+
+static void a_task_that_exits_gives_its_registers_back(struct kunit *test)
+{
+	struct task_struct *task = start_sleeper(test);
+	struct hits hits = { };
+
+	fill_task(test, task, 1, &hits);
+	keep(test, try_cpu(last_cpu(), task, &words[0], &hits));
+	KUNIT_EXPECT_TRUE(test, hw_breakpoint_is_used());
+
+	kthread_stop(task);
+	put_task_struct(task);
+	KUNIT_EXPECT_TRUE(test, comes_true(nothing_in_use));
+
+	/* The events live on, but hold nothing. */
+	fill_cpu(test, last_cpu(), 0, &hits);
+	drop_all(test);
+}
+
+static void a_modify_after_the_end_of_the_task_takes_nothing(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[1], HW_BREAKPOINT_W);
+	struct task_struct *task = start_sleeper(test);
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	bp = watch_task(test, task, &words[0], &hits);
+	kthread_stop(task);
+	put_task_struct(task);
+	KUNIT_EXPECT_TRUE(test, comes_true(nothing_in_use));
+
+	modify_user_hw_breakpoint(bp, &attr);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+/* ---- A random sequence, and an oracle that counts ---- */
+
+#define NR_ENTRIES		24
+#define NR_TASKS		(MAX_WORKERS + 1)
+#define NO_TASK			(-1)
+#define EVERY_CPU		(-1)
+
+/* struct entry - what the oracle knows of a breakpoint */
+struct entry {
+	struct perf_event		*bp;
+	struct perf_event * __percpu	*set;
+	int				task;
+	int				cpu;
+	struct hits			hits;
+};
+
+struct random_run {
+	struct rnd_state	rnd;
+	struct task_struct	*task[NR_TASKS];
+	struct entry		entry[NR_ENTRIES];
+};
+
+static bool stands(const struct entry *e)
+{
+	return e->bp || e->set;
+}
+
+static bool counts_on(const struct entry *e, int task, int cpu)
+{
+	return (e->task == NO_TASK || e->task == task) &&
+	       (e->cpu == EVERY_CPU || e->cpu == cpu);
+}
+
+/* Whether the new entry would fit in: every task, on every CPU. */
+static bool oracle_fits(const struct random_run *run, const struct entry *new)
+{
+	int cpu, task, i;
+
+	for_each_possible_cpu(cpu) {
+		for (task = 0; task < NR_TASKS; task++) {
+			unsigned int taken = 0;
+
+			if (!counts_on(new, task, cpu))
+				continue;
+			for (i = 0; i < NR_ENTRIES; i++) {
+				const struct entry *e = &run->entry[i];
+
+				if (stands(e) || e == new)
+					taken += counts_on(e, task, cpu);
+			}
+			if (taken > nr_slots())
+				return false;
+		}
+	}
+
+	return true;
+}
+
+static int random_cpu(struct random_run *run)
+{
+	int nr = prandom_u32_state(&run->rnd) % num_online_cpus();
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		if (!nr--)
+			break;
+	}
+
+	return cpu;
+}
+
+static void random_open(struct kunit *test, struct random_run *run, struct entry *e)
+{
+	struct perf_event_attr attr;
+	bool fits;
+	long err;
+
+	e->task = (int)(prandom_u32_state(&run->rnd) % (NR_TASKS + 1)) - 1;
+	e->cpu = prandom_u32_state(&run->rnd) % 2 ? random_cpu(run) : EVERY_CPU;
+	atomic_set(&e->hits.nr, 0);
+	attr = watch(&words[e - run->entry], HW_BREAKPOINT_W);
+
+	fits = oracle_fits(run, e);
+	if (e->task == NO_TASK && e->cpu == EVERY_CPU) {
+		e->set = try_wide(attr, &e->hits);
+		err = PTR_ERR_OR_ZERO((void __force *)e->set);
+		e->set = err ? NULL : keep_set(test, e->set);
+	} else {
+		e->bp = try_cpu(e->cpu, e->task == NO_TASK ? NULL : run->task[e->task],
+				(void *)attr.bp_addr, &e->hits);
+		err = PTR_ERR_OR_ZERO(e->bp);
+		e->bp = err ? NULL : keep(test, e->bp);
+	}
+
+	KUNIT_EXPECT_EQ_MSG(test, err, fits ? 0L : -ENOSPC, "task %d, CPU %d",
+			    e->task, e->cpu);
+}
+
+static void random_close(struct kunit *test, struct entry *e)
+{
+	if (e->set)
+		drop_set(test, e->set);
+	else
+		drop(test, e->bp);
+	e->set = NULL;
+	e->bp = NULL;
+}
+
+/* Anything that is no change of claims must find its register again. */
+static void random_change(struct kunit *test, struct random_run *run, struct entry *e)
+{
+	struct perf_event_attr attr = watch(&words[e - run->entry], HW_BREAKPOINT_W);
+
+	if (!e->bp)
+		return;
+	perf_event_disable(e->bp);
+	if (e->task != NO_TASK && prandom_u32_state(&run->rnd) % 2)
+		KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(e->bp, &attr), 0);
+	else
+		perf_event_enable(e->bp);
+}
+
+/* All that stand fire, for the task of the test on each CPU. */
+static void random_check_hits(struct kunit *test, struct random_run *run)
+{
+	int cpu, i;
+
+	for (i = 0; i < NR_ENTRIES; i++)
+		take_hits(&run->entry[i].hits);
+
+	for_each_online_cpu(cpu) {
+		run_on(test, cpu);
+		for (i = 0; i < NR_ENTRIES; i++) {
+			struct entry *e = &run->entry[i];
+
+			write_word(&words[i]);
+			KUNIT_EXPECT_EQ_MSG(test, take_hits(&e->hits),
+					    stands(e) && counts_on(e, 0, cpu),
+					    "task %d, CPU %d, on CPU %d",
+					    e->task, e->cpu, cpu);
+		}
+	}
+	run_anywhere();
+}
+
+static void every_request_is_granted_exactly_if_it_fits(struct kunit *test)
+{
+	struct random_run *run;
+	struct entry *e;
+	int i;
+
+	run = kunit_kzalloc(test, sizeof(*run), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, run);
+	prandom_seed_state(&run->rnd, 6012);
+	run->task[0] = current;
+	for (i = 1; i < NR_TASKS; i++)
+		run->task[i] = start_worker(test)->task;
+
+	for (i = 0; i < 400; i++) {
+		e = &run->entry[prandom_u32_state(&run->rnd) % NR_ENTRIES];
+		if (!stands(e))
+			random_open(test, run, e);
+		else if (prandom_u32_state(&run->rnd) % 3)
+			random_close(test, e);
+		else
+			random_change(test, run, e);
+		if (i % 50 == 49 && IS_ENABLED(CONFIG_X86))
+			random_check_hits(test, run);
+	}
+
+	for (e = run->entry; e < run->entry + NR_ENTRIES; e++) {
+		if (stands(e))
+			random_close(test, e);
+	}
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+/* ---- The suite ---- */
+
+static int hw_breakpoint_test_init(struct kunit *test)
+{
+	struct fixture *f;
+
+	if (hw_breakpoint_is_used() || !nr_slots())
+		return -EBUSY;
+
+	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	if (!f)
+		return -ENOMEM;
+	f->cpu_off = -1;
+	f->empty = digest_books();
+	test->priv = f;
+
+	return 0;
+}
+
+static void hw_breakpoint_test_exit(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	int i;
+
+	if (!f)
+		return;
+
+	if (f->cpu_off >= 0)
+		KUNIT_EXPECT_EQ(test, add_cpu(f->cpu_off), 0);
+	drop_all(test);
+	for (i = 0; i < MAX_SETS; i++) {
+		if (f->set[i])
+			unregister_wide_hw_breakpoint(f->set[i]);
+	}
+	for (i = 0; i < MAX_WORKERS; i++) {
+		if (f->worker[i])
+			kthread_destroy_worker(f->worker[i]);
+	}
+
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+	KUNIT_EXPECT_EQ(test, digest_books(), f->empty);
+}
+
+static struct kunit_case hw_breakpoint_test_cases[] = {
+	KUNIT_CASE(a_handler_is_called_once_for_each_write),
+	KUNIT_CASE(a_handler_is_told_what_was_hit_and_where),
+	KUNIT_CASE(only_an_access_watch_sees_reads),
+	KUNIT_CASE(every_register_watches_at_the_same_time),
+	KUNIT_CASE(two_breakpoints_on_one_word_are_both_hit),
+	KUNIT_CASE(a_task_watch_follows_its_task_and_no_other),
+	KUNIT_CASE(a_period_calls_the_handler_at_every_nth_hit),
+	KUNIT_CASE(a_breakpoint_without_a_period_only_counts),
+	KUNIT_CASE(an_unregistered_breakpoint_is_silent),
+	KUNIT_CASE(a_disabled_breakpoint_is_silent_and_keeps_its_register),
+	KUNIT_CASE(unregistering_nothing_is_harmless),
+	KUNIT_CASE(a_malformed_breakpoint_is_refused),
+	KUNIT_CASE(malformed_is_said_before_full),
+	KUNIT_CASE(a_task_has_as_many_breakpoints_as_there_are_registers),
+	KUNIT_CASE(a_task_on_one_cpu_takes_no_register_of_another),
+	KUNIT_CASE(a_dead_task_cannot_be_watched),
+	KUNIT_CASE(a_cpu_that_does_not_exist_cannot_be_watched),
+	KUNIT_CASE(a_cpu_watch_fires_on_its_cpu_whoever_runs_there),
+	KUNIT_CASE(a_task_watch_on_one_cpu_fires_there_only),
+	KUNIT_CASE(each_cpu_has_registers_of_its_own),
+	KUNIT_CASE(a_full_cpu_leaves_a_task_no_register_anywhere),
+	KUNIT_CASE(a_modified_breakpoint_watches_the_new_address_only),
+	KUNIT_CASE(a_modified_breakpoint_watches_the_new_length_and_kind),
+	KUNIT_CASE(a_modify_can_disable_and_enable),
+	KUNIT_CASE(a_modify_can_disable_with_interrupts_off),
+	KUNIT_CASE(a_breakpoint_of_another_task_can_be_modified),
+	KUNIT_CASE(a_refused_modify_leaves_the_breakpoint_as_it_was),
+	KUNIT_CASE(a_modify_fits_where_all_registers_are_taken),
+	KUNIT_CASE(a_wide_breakpoint_fires_on_every_online_cpu),
+	KUNIT_CASE(a_wide_breakpoint_takes_a_register_of_every_possible_cpu),
+	KUNIT_CASE(there_are_as_many_wide_breakpoints_as_registers),
+	KUNIT_CASE(a_wide_breakpoint_is_refused_as_a_whole),
+	KUNIT_CASE(a_malformed_wide_breakpoint_is_refused_before_a_full_cpu),
+	KUNIT_CASE(a_disabled_wide_breakpoint_is_silent_until_it_is_enabled),
+	KUNIT_CASE(a_wide_breakpoint_leaves_tasks_the_other_registers),
+	KUNIT_CASE_SLOW(no_handler_runs_when_unregister_has_returned),
+	KUNIT_CASE_SLOW(a_cpu_that_comes_back_watches_again),
+	KUNIT_CASE_SLOW(a_cpu_that_comes_online_later_has_its_register_waiting),
+	KUNIT_CASE_SLOW(a_wide_breakpoint_can_go_while_a_cpu_is_off),
+	KUNIT_CASE_SLOW(a_cpu_watch_keeps_its_claim_while_the_cpu_is_off),
+	KUNIT_CASE(a_debugger_takes_a_register_and_gives_it_back),
+	KUNIT_CASE(a_debugger_takes_a_register_of_every_cpu_or_none),
+	KUNIT_CASE(a_debugger_does_not_wait_for_the_books),
+	KUNIT_CASE(a_task_that_exits_gives_its_registers_back),
+	KUNIT_CASE(a_modify_after_the_end_of_the_task_takes_nothing),
+	KUNIT_CASE_SLOW(every_request_is_granted_exactly_if_it_fits),
+	{ }
+};
+
+static struct kunit_suite hw_breakpoint_test_suite = {
+	.name		= "hw_breakpoint",
+	.test_cases	= hw_breakpoint_test_cases,
+	.init		= hw_breakpoint_test_init,
+	.exit		= hw_breakpoint_test_exit,
+};
+kunit_test_suite(hw_breakpoint_test_suite);
