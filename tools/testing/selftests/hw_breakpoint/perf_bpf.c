@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * BPF programs on breakpoint events.
+ *
+ * The rule: the program runs once for each overflow, sees the registers, the
+ * period and the address, and decides whether the sample is written; the count
+ * goes on whatever it decides.
+ */
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+
+#include "bp_test.h"
+
+enum { HITS, LAST_ADDR, LAST_PERIOD, LAST_IP, NR_VALUES };
+
+#define INSN(c, d, s, o, i) \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+
+static int sys_bpf(int cmd, union bpf_attr *attr, size_t size)
+{
+	long fd = syscall(__NR_bpf, cmd, attr, size);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int create_map(void)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = 8,
+		.max_entries = NR_VALUES,
+	};
+
+	return sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
+}
+
+static __u64 map_value(int map, __u32 key)
+{
+	__u64 value = -1;
+	union bpf_attr attr = {
+		.map_fd = map,
+		.key = (unsigned long)&key,
+		.value = (unsigned long)&value,
+	};
+
+	sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr));
+	return value;
+}
+
+/*
+ * r6 = ctx; for the given entry: value = r7, or value += r7. Written out as
+ * lookup(map, &key) and, where that found something, one store.
+ */
+static int emit_update(struct bpf_insn *p, int map, int key, bool add)
+{
+	const struct bpf_insn code[] = {
+		INSN(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, -4, key),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_2, BPF_REG_10, 0, 0),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
+		INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+		INSN(0, 0, 0, 0, 0),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 1, 0),
+		add ? INSN(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_0, BPF_REG_7, 0, BPF_ADD) :
+		      INSN(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_7, 0, 0),
+	};
+
+	memcpy(p, code, sizeof(code));
+	return ARRAY_SIZE(code);
+}
+
+static int emit_record(struct bpf_insn *p, int map, int key, int offset)
+{
+	p[0] = INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_7, BPF_REG_6, offset, 0);
+	return 1 + emit_update(p + 1, map, key, false);
+}
+
+/* Counts, takes down what the context says, and returns keep. */
+static int load_program(int map, int keep)
+{
+	static char log[65536];
+	struct bpf_insn insn[128];
+	union bpf_attr attr = { };
+	int nr = 0;
+
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_1, 0, 0);
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_7, 0, 0, 1);
+	nr += emit_update(insn + nr, map, HITS, true);
+	nr += emit_record(insn + nr, map, LAST_ADDR,
+			  offsetof(struct bpf_perf_event_data, addr));
+	nr += emit_record(insn + nr, map, LAST_PERIOD,
+			  offsetof(struct bpf_perf_event_data, sample_period));
+	nr += emit_record(insn + nr, map, LAST_IP,
+			  offsetof(struct bpf_perf_event_data, regs.rip));
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, keep);
+	insn[nr++] = INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+
+	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+	attr.insns = (unsigned long)insn;
+	attr.insn_cnt = nr;
+	attr.license = (unsigned long)"GPL";
+	attr.log_buf = (unsigned long)log;
+	attr.log_size = sizeof(log);
+	attr.log_level = 1;
+	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+FIXTURE(bpf)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_ring ring;
+	int map;
+	int fd;
+};
+
+FIXTURE_SETUP(bpf)
+{
+	BP_NEED_ROOT();
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->attr = bp_attr_w(self->mem, 1);
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_IP;
+	self->map = create_map();
+	if (self->map == -ENOSYS)
+		SKIP(return, "needs CONFIG_BPF_SYSCALL");
+	ASSERT_GE(self->map, 0);
+	self->fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, bp_ring_map(&self->ring, self->fd, 4, PROT_READ | PROT_WRITE));
+}
+
+FIXTURE_TEARDOWN(bpf)
+{
+	if (self->ring.page)
+		bp_ring_unmap(&self->ring);
+	bp_teardown(_metadata);
+}
+
+static int attach(struct __test_metadata *_metadata, FIXTURE_DATA(bpf) *self, int keep)
+{
+	int prog = load_program(self->map, keep);
+
+	ASSERT_GE(prog, 0);
+	return bp_ioctl(self->fd, PERF_EVENT_IOC_SET_BPF, prog);
+}
+
+static int samples(FIXTURE_DATA(bpf) *self)
+{
+	union bp_record rec;
+	int nr = 0;
+
+	while (bp_ring_next(&self->ring, &rec))
+		nr += rec.header.type == PERF_RECORD_SAMPLE;
+	return nr;
+}
+
+TEST_F(bpf, program_runs_once_a_hit)
+{
+	ASSERT_EQ(0, attach(_metadata, self, 1));
+	bp_store_times(self->mem, 1, 25);
+	EXPECT_EQ(25, map_value(self->map, HITS));
+	EXPECT_EQ(25, bp_count(self->fd));
+	EXPECT_EQ(25, samples(self));
+}
+
+TEST_F(bpf, program_that_returns_0_drops_the_sample)
+{
+	ASSERT_EQ(0, attach(_metadata, self, 0));
+	bp_store_times(self->mem, 1, 25);
+	EXPECT_EQ(25, map_value(self->map, HITS));
+	EXPECT_EQ(25, bp_count(self->fd));
+	EXPECT_EQ(0, samples(self));
+}
+
+TEST_F(bpf, program_sees_address_period_and_registers)
+{
+	ASSERT_EQ(0, attach(_metadata, self, 1));
+	bp_store_at(self->mem);
+	EXPECT_EQ(self->attr.bp_addr, map_value(self->map, LAST_ADDR));
+	EXPECT_EQ(1, map_value(self->map, LAST_PERIOD));
+	EXPECT_EQ((unsigned long)bp_store_next, map_value(self->map, LAST_IP));
+}
+
+TEST_F(bpf, program_runs_once_a_period)
+{
+	int fd, prog = load_program(self->map, 1);
+
+	ASSERT_GE(prog, 0);
+	self->attr.sample_period = 5;
+	self->attr.bp_addr += 8;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog));
+	bp_store_times(self->mem + 8, 1, 25);
+	EXPECT_EQ(5, map_value(self->map, HITS));
+	EXPECT_EQ(5, map_value(self->map, LAST_PERIOD));
+	EXPECT_EQ(25, bp_count(fd));
+}
+
+TEST_F(bpf, program_on_an_instruction_breakpoint_sees_it)
+{
+	struct perf_event_attr attr = bp_attr_x(bp_func_insn);
+	int fd, prog = load_program(self->map, 1);
+
+	ASSERT_GE(prog, 0);
+	attr.sample_period = 1;
+	fd = bp_open(&attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog));
+	for (int i = 0; i < 10; i++)
+		bp_func();
+	EXPECT_EQ(10, map_value(self->map, HITS));
+	EXPECT_EQ((unsigned long)bp_func_insn, map_value(self->map, LAST_IP));
+	EXPECT_EQ((unsigned long)bp_func_insn, map_value(self->map, LAST_ADDR));
+}
+
+TEST_F(bpf, second_program_is_refused)
+{
+	ASSERT_EQ(0, attach(_metadata, self, 1));
+	EXPECT_EQ(-EEXIST, attach(_metadata, self, 1));
+	bp_store(self->mem, 1);
+	EXPECT_EQ(1, map_value(self->map, HITS));
+}
+
+TEST_F(bpf, descriptor_that_is_no_program_is_refused)
+{
+	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_BPF, self->map));
+	EXPECT_EQ(-EBADF, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_BPF, 1000));
+}
+
+TEST_F(bpf, link_runs_the_program_until_it_is_closed)
+{
+	union bpf_attr attr = { };
+	int link;
+
+	attr.link_create.prog_fd = load_program(self->map, 1);
+	attr.link_create.target_fd = self->fd;
+	attr.link_create.attach_type = BPF_PERF_EVENT;
+	link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	ASSERT_GE(link, 0);
+	bp_store_times(self->mem, 1, 3);
+	EXPECT_EQ(3, map_value(self->map, HITS));
+	close(link);
+	bp_store_times(self->mem, 1, 3);
+	EXPECT_EQ(3, map_value(self->map, HITS));
+	EXPECT_EQ(6, bp_count(self->fd));
+}
+
+/* The program holds on to nothing that would keep the slot. */
+TEST_F(bpf, program_goes_with_the_event)
+{
+	ASSERT_EQ(0, attach(_metadata, self, 1));
+	bp_ring_unmap(&self->ring);
+	close(self->fd);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+	bp_store(self->mem, 1);
+	EXPECT_EQ(0, map_value(self->map, HITS));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a refused PERF_TYPE_BREAKPOINT request answers.
+ *
+ * The rule: a refused request says why and changes nothing. Malformed comes
+ * before forbidden, and both before ENOSPC.
+ */
+#include "bp_test.h"
+
+#define ENTRY_AREA	((void *)0xfffffe0000000000UL)
+#define KERNEL_HALF	((void *)0xffff800000000000UL)
+
+static char mem[64] __aligned(64);
+
+/* --------------------------------------------------------- malformed requests */
+
+FIXTURE(request)
+{
+	struct perf_event_attr attr;
+};
+
+FIXTURE_VARIANT(request)
+{
+	unsigned int type;
+	const void *addr;
+	unsigned long len;
+	int err;
+};
+
+#define REQUEST(name, ...) FIXTURE_VARIANT_ADD(request, name) { __VA_ARGS__ }
+
+REQUEST(type_none, .type = 0, .addr = mem, .len = 4, .err = EINVAL);
+REQUEST(type_r_alone, .type = HW_BREAKPOINT_R, .addr = mem, .len = 4, .err = EINVAL);
+REQUEST(type_wx, .type = HW_BREAKPOINT_W | HW_BREAKPOINT_X, .addr = mem, .len = 8,
+	.err = EINVAL);
+REQUEST(type_rwx, .type = HW_BREAKPOINT_INVALID, .addr = mem, .len = 8, .err = EINVAL);
+REQUEST(type_unknown_bit, .type = 8, .addr = mem, .len = 4, .err = EINVAL);
+REQUEST(type_w_and_unknown_bit, .type = HW_BREAKPOINT_W | 1 << 31, .addr = mem, .len = 4,
+	.err = EINVAL);
+
+REQUEST(len_0, .type = HW_BREAKPOINT_W, .addr = mem, .len = 0, .err = EINVAL);
+REQUEST(len_3, .type = HW_BREAKPOINT_W, .addr = mem, .len = 3, .err = EINVAL);
+REQUEST(len_5, .type = HW_BREAKPOINT_W, .addr = mem, .len = 5, .err = EINVAL);
+REQUEST(len_6, .type = HW_BREAKPOINT_RW, .addr = mem, .len = 6, .err = EINVAL);
+REQUEST(len_7, .type = HW_BREAKPOINT_RW, .addr = mem, .len = 7, .err = EINVAL);
+REQUEST(len_9, .type = HW_BREAKPOINT_W, .addr = mem, .len = 9, .err = EINVAL);
+REQUEST(len_12, .type = HW_BREAKPOINT_W, .addr = mem, .len = 12, .err = EINVAL);
+REQUEST(len_16_unaligned, .type = HW_BREAKPOINT_W, .addr = mem + 8, .len = 16,
+	.err = EINVAL);
+REQUEST(len_huge, .type = HW_BREAKPOINT_W, .addr = mem, .len = ~0UL, .err = EINVAL);
+
+REQUEST(addr_unaligned_2, .type = HW_BREAKPOINT_W, .addr = mem + 1, .len = 2,
+	.err = EINVAL);
+REQUEST(addr_unaligned_4, .type = HW_BREAKPOINT_W, .addr = mem + 2, .len = 4,
+	.err = EINVAL);
+REQUEST(addr_unaligned_8, .type = HW_BREAKPOINT_RW, .addr = mem + 4, .len = 8,
+	.err = EINVAL);
+REQUEST(addr_wraps, .type = HW_BREAKPOINT_W, .addr = (void *)-4L, .len = 8, .err = EINVAL);
+REQUEST(addr_last_byte_wraps, .type = HW_BREAKPOINT_W, .addr = (void *)-1L, .len = 2,
+	.err = EINVAL);
+
+REQUEST(x_len_1, .type = HW_BREAKPOINT_X, .addr = bp_func, .len = 1, .err = EINVAL);
+REQUEST(x_len_4, .type = HW_BREAKPOINT_X, .addr = bp_func, .len = 4, .err = EINVAL);
+REQUEST(x_len_16, .type = HW_BREAKPOINT_X, .addr = bp_func, .len = 16, .err = EINVAL);
+
+REQUEST(kernel_addr_without_kernel_mode, .type = HW_BREAKPOINT_W, .addr = KERNEL_HALF,
+	.len = 8, .err = EINVAL);
+REQUEST(kernel_x_without_kernel_mode, .type = HW_BREAKPOINT_X, .addr = KERNEL_HALF,
+	.len = 8, .err = EINVAL);
+
+FIXTURE_SETUP(request)
+{
+	self->attr = bp_attr(variant->type, variant->addr, variant->len);
+}
+
+FIXTURE_TEARDOWN(request)
+{
+	bp_teardown(_metadata);
+}
+
+TEST_F(request, is_refused)
+{
+	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(request, is_refused_for_a_cpu)
+{
+	BP_NEED_ROOT();
+	EXPECT_EQ(-variant->err, bp_open(&self->attr, -1, 0));
+}
+
+/* It is the request that is at fault, not the place. */
+TEST_F(request, is_refused_as_malformed_where_no_slot_is_free)
+{
+	int fd[BP_SLOTS];
+
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
+}
+
+/* ------------------------------------------------------------- everything else */
+
+FIXTURE(refused)
+{
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+	char paranoid[16];
+};
+
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+FIXTURE_SETUP(refused)
+{
+	self->attr = bp_attr_w(mem, 4);
+	self->cpus = bp_online_cpus();
+	ASSERT_EQ(0, bp_read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
+}
+
+FIXTURE_TEARDOWN(refused)
+{
+	if (!geteuid())
+		EXPECT_EQ(0, bp_write_file(PARANOID, self->paranoid));
+	bp_teardown(_metadata);
+}
+
+/* A range that only some processors have: refused, or accepted as a whole. */
+TEST_F(refused, longer_range_where_the_processor_has_none)
+{
+	char cpuinfo[65536];
+	int fd;
+
+	self->attr.bp_len = 16;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_EQ(0, bp_read_file("/proc/cpuinfo", cpuinfo, sizeof(cpuinfo)));
+	if (strstr(cpuinfo, " bpext")) {
+		EXPECT_GE(fd, 0);
+	} else {
+		EXPECT_EQ(-EOPNOTSUPP, fd);
+	}
+}
+
+/* attr.config of a breakpoint is a set of flags: what is not known is refused. */
+TEST_F(refused, unknown_config_bit)
+{
+	for (int bit = 0; bit < 64; bit++) {
+		self->attr.config = 1ULL << bit;
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
+			TH_LOG("config bit %d", bit);
+		}
+	}
+}
+
+TEST_F(refused, reserved_attr_bit)
+{
+	self->attr.__reserved_1 = 1;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, unknown_sample_type)
+{
+	self->attr.sample_type = PERF_SAMPLE_MAX;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, unknown_read_format)
+{
+	self->attr.read_format = PERF_FORMAT_MAX;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, period_with_the_top_bit)
+{
+	self->attr.sample_period = 1ULL << 63;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, unknown_flag)
+{
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, -1, 1 << 30));
+}
+
+TEST_F(refused, attr_of_an_impossible_size)
+{
+	self->attr.size = 32;
+	EXPECT_EQ(-E2BIG, bp_open(&self->attr, 0, -1));
+	EXPECT_LE(sizeof(self->attr), self->attr.size);
+}
+
+TEST_F(refused, attr_with_an_unknown_tail)
+{
+	struct { struct perf_event_attr attr; __u64 tail[8]; } big = { };
+
+	big.attr = self->attr;
+	big.attr.size = sizeof(big);
+	big.tail[7] = 1;
+	EXPECT_EQ(-E2BIG, bp_open(&big.attr, 0, -1));
+	big.tail[7] = 0;
+	big.attr.size = sizeof(big);
+	EXPECT_LE(0, bp_open(&big.attr, 0, -1));
+}
+
+TEST_F(refused, attr_that_cannot_be_read)
+{
+	EXPECT_EQ(-EFAULT, bp_open((void *)8UL, 0, -1));
+}
+
+TEST_F(refused, branch_stack)
+{
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
+	self->attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
+	EXPECT_EQ(-EOPNOTSUPP, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, neither_task_nor_cpu)
+{
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, -1));
+}
+
+TEST_F(refused, cpu_that_cannot_exist)
+{
+	BP_NEED_ROOT();
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, 100000));
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, 100000));
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -2));
+}
+
+static int exit_at_once(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+TEST_F(refused, task_that_does_not_exist)
+{
+	pid_t pid = fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(exit_at_once(NULL));
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	EXPECT_EQ(-ESRCH, bp_open(&self->attr, pid, -1));
+}
+
+TEST_F(refused, task_that_is_dead_but_not_yet_reaped)
+{
+	pid_t pid = bp_fork();
+	siginfo_t info;
+
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(0);
+	ASSERT_EQ(0, waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+	EXPECT_EQ(-ESRCH, bp_open(&self->attr, pid, -1));
+	EXPECT_EQ(0, bp_wait(pid));
+}
+
+TEST_F(refused, group_leader_that_is_no_event)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EBADF, bp_open_group(&self->attr, 0, -1, fd, 0));
+	close(fd);
+	EXPECT_EQ(-EBADF, bp_open_group(&self->attr, 0, -1, fd, 0));
+}
+
+/* -------------------------------------------------------------- missing rights */
+
+struct request {
+	struct perf_event_attr *attr;
+	pid_t pid;
+	int cpu;
+};
+
+/* The errno of the request as the exit status. */
+static int try_open(void *arg)
+{
+	struct request *r = arg;
+	int fd = bp_open(r->attr, r->pid, r->cpu);
+
+	return fd < 0 ? -fd : 0;
+}
+
+static int set_paranoid(const char *value)
+{
+	return bp_write_file(PARANOID, value);
+}
+
+TEST_F(refused, own_task_is_allowed_without_privilege)
+{
+	struct request r = { &self->attr, 0, -1 };
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, set_paranoid("2"));
+	EXPECT_EQ(0, bp_as_nobody(try_open, &r));
+}
+
+TEST_F(refused, cpu_without_privilege)
+{
+	struct request r = { &self->attr, -1, self->cpus.cpu[0] };
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, set_paranoid("1"));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
+}
+
+TEST_F(refused, cpu_without_privilege_where_no_slot_is_free)
+{
+	struct request r = { &self->attr, -1, self->cpus.cpu[0] };
+	int fd[BP_SLOTS];
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, set_paranoid("1"));
+	ASSERT_EQ(BP_SLOTS, bp_fill(-1, self->cpus.cpu[0], fd));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
+}
+
+TEST_F(refused, task_of_another_user)
+{
+	struct request r = { &self->attr, getpid(), -1 };
+
+	BP_NEED_ROOT();
+	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
+}
+
+TEST_F(refused, task_of_another_user_where_no_slot_is_free)
+{
+	struct request r = { &self->attr, getpid(), -1 };
+	int fd[BP_SLOTS];
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
+}
+
+TEST_F(refused, malformed_request_for_a_task_of_another_user)
+{
+	struct request r = { &self->attr, getpid(), -1 };
+
+	BP_NEED_ROOT();
+	self->attr.bp_len = 3;
+	EXPECT_EQ(EINVAL, bp_as_nobody(try_open, &r));
+}
+
+TEST_F(refused, kernel_mode_without_privilege)
+{
+	struct request r = { &self->attr, 0, -1 };
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, set_paranoid("2"));
+	self->attr.exclude_kernel = 0;
+	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
+}
+
+/* Whatever the knob says, a kernel address takes CAP_SYS_ADMIN. */
+TEST_F(refused, kernel_address_without_privilege)
+{
+	struct request r = { &self->attr, 0, -1 };
+
+	BP_NEED_ROOT();
+	self->attr.bp_addr = (unsigned long)KERNEL_HALF;
+	self->attr.exclude_kernel = 0;
+	ASSERT_EQ(0, set_paranoid("-1"));
+	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &r));
+	self->attr.bp_type = HW_BREAKPOINT_X;
+	self->attr.bp_len = sizeof(long);
+	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &r));
+	ASSERT_EQ(0, set_paranoid("2"));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
+}
+
+static int full_then_kernel(void *arg)
+{
+	int fd[BP_SLOTS];
+
+	if (bp_fill(0, -1, fd) != BP_SLOTS)
+		return 255;
+	return try_open(arg);
+}
+
+TEST_F(refused, kernel_address_without_privilege_where_no_slot_is_free)
+{
+	struct request r = { &self->attr, 0, -1 };
+
+	BP_NEED_ROOT();
+	self->attr.bp_addr = (unsigned long)KERNEL_HALF;
+	self->attr.exclude_kernel = 0;
+	ASSERT_EQ(0, set_paranoid("-1"));
+	EXPECT_EQ(EPERM, bp_as_nobody(full_then_kernel, &r));
+}
+
+/* ------------------------------------------ kernel addresses nobody may watch */
+
+TEST_F(refused, cpu_entry_area_even_for_root)
+{
+	BP_NEED_ROOT();
+	self->attr.exclude_kernel = 0;
+	self->attr.bp_addr = (unsigned long)ENTRY_AREA;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, self->cpus.cpu[0]));
+	self->attr.bp_addr += 4096;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, data_of_the_entry_code_even_for_root)
+{
+	BP_NEED_ROOT();
+	self->attr.exclude_kernel = 0;
+	self->attr.bp_addr = (unsigned long)bp_ksym("__per_cpu_offset");
+	if (!self->attr.bp_addr)
+		SKIP(return, "__per_cpu_offset is not in /proc/kallsyms");
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, instruction_of_the_entry_code_even_for_root)
+{
+	static const char * const name[] = { "asm_exc_debug", "exc_debug_user", "exc_nmi" };
+
+	BP_NEED_ROOT();
+	self->attr = bp_attr_x(NULL);
+	self->attr.exclude_kernel = 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(name); i++) {
+		self->attr.bp_addr = (unsigned long)bp_ksym(name[i]);
+		if (!self->attr.bp_addr)
+			continue;
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
+			TH_LOG("%s", name[i]);
+		}
+	}
+}
+
+TEST_F(refused, nothing_of_an_ordinary_kernel_address_for_root)
+{
+	BP_NEED_ROOT();
+	self->attr.exclude_kernel = 0;
+	self->attr.bp_addr = (unsigned long)bp_ksym("panic_timeout");
+	if (!self->attr.bp_addr)
+		SKIP(return, "panic_timeout is not in /proc/kallsyms");
+	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
+	EXPECT_LE(0, bp_open(&self->attr, -1, self->cpus.cpu[0]));
+}
+
+/* ------------------------------------------------------ read, ioctl and mmap */
+
+TEST_F(refused, read_into_a_short_buffer)
+{
+	__u32 small;
+	int fd = bp_open(&self->attr, 0, -1);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-1, read(fd, &small, sizeof(small)));
+	EXPECT_EQ(ENOSPC, errno);
+}
+
+TEST_F(refused, ioctl_nobody_knows)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-ENOTTY, bp_ioctl(fd, _IO('$', 200), 0));
+}
+
+TEST_F(refused, filter)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_SET_FILTER, (unsigned long)"a == 1"));
+}
+
+TEST_F(refused, period_and_refresh_of_an_event_that_only_counts)
+{
+	__u64 period = 10;
+	int fd = bp_open(&self->attr, 0, -1);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
+}
+
+TEST_F(refused, period_that_makes_no_sense)
+{
+	__u64 zero = 0, top = 1ULL << 63;
+	int fd;
+
+	self->attr.sample_period = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&zero));
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&top));
+	EXPECT_EQ(-EFAULT, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, 8));
+}
+
+TEST_F(refused, ring_of_a_size_that_is_no_power_of_two)
+{
+	struct bp_ring ring;
+	int fd;
+
+	self->attr.sample_period = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EINVAL, bp_ring_map(&ring, fd, 3, PROT_READ | PROT_WRITE));
+}
+
+/* A refused request leaves what was open before as it was. */
+TEST_F(refused, requests_do_not_disturb_an_open_breakpoint)
+{
+	struct perf_event_attr bad[3] = { self->attr, self->attr, self->attr };
+	int fd = bp_open(&self->attr, 0, -1);
+
+	ASSERT_GE(fd, 0);
+	bad[0].bp_len = 3;
+	bad[1].bp_addr++;
+	bad[2].bp_type = HW_BREAKPOINT_R;
+	for (int i = 0; i < 30; i++) {
+		EXPECT_EQ(-EINVAL, bp_open(&bad[i % 3], 0, -1));
+		bp_store(mem, 1);
+		EXPECT_EQ(i + 1, bp_count(fd));
+	}
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
+}
+
+TEST_HARNESS_MAIN

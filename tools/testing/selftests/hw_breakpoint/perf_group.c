@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Breakpoints in groups of events.
+ *
+ * The rule: a group is scheduled as a whole or not at all; enabling, disabling
+ * and reading the leader speaks for all of it; each member keeps a count of its
+ * own.
+ */
+#include "bp_test.h"
+
+struct group_read {
+	__u64 nr;
+	struct {
+		__u64 value;
+		__u64 id;
+	} cntr[BP_SLOTS + 2];
+};
+
+FIXTURE(group)
+{
+	char *mem;
+	struct perf_event_attr attr[BP_SLOTS + 1];
+	int fd[BP_SLOTS + 1];
+	struct bp_cpus cpus;
+};
+
+FIXTURE_SETUP(group)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->cpus = bp_online_cpus();
+	for (int i = 0; i <= BP_SLOTS; i++) {
+		self->attr[i] = bp_attr_w(self->mem + 64 * i, 8);
+		self->attr[i].read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+		self->fd[i] = -1;
+	}
+}
+
+FIXTURE_TEARDOWN(group)
+{
+	bp_teardown(_metadata);
+}
+
+/* Opens the first nr events as one group; self->fd[0] leads. */
+static void open_group(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
+		       int nr, pid_t pid, int cpu)
+{
+	for (int i = 0; i < nr; i++) {
+		self->fd[i] = bp_open_group(&self->attr[i], pid, cpu, i ? self->fd[0] : -1, 0);
+		ASSERT_GE(self->fd[i], 0);
+	}
+}
+
+/* One store for the first breakpoint, two for the second, and so on. */
+static void hit_all(FIXTURE_DATA(group) *self, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		bp_store_times(self->mem + 64 * i, 8, i + 1);
+}
+
+static void expect_counts(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
+			  int nr, int times)
+{
+	struct group_read r = { };
+
+	EXPECT_EQ(8 + 16 * nr, read(self->fd[0], &r, sizeof(r)));
+	EXPECT_EQ(nr, r.nr);
+	for (int i = 0; i < nr; i++) {
+		EXPECT_EQ(times * (i + 1), r.cntr[i].value);
+		EXPECT_EQ(bp_id(self->fd[i]), r.cntr[i].id);
+	}
+}
+
+TEST_F(group, of_all_registers_counts_and_is_read_as_one)
+{
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 1);
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 2);
+}
+
+TEST_F(group, member_too_many_is_refused_and_the_group_goes_on)
+{
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	for (int i = 1; i <= 10; i++) {
+		EXPECT_EQ(-ENOSPC, bp_open_group(&self->attr[BP_SLOTS], 0, -1, self->fd[0], 0));
+		hit_all(self, BP_SLOTS);
+		expect_counts(_metadata, self, BP_SLOTS, i);
+	}
+}
+
+TEST_F(group, leader_that_is_disabled_keeps_all_from_counting)
+{
+	self->attr[0].disabled = 1;
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 0);
+	EXPECT_EQ(0, bp_enable(self->fd[0]));
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 1);
+	EXPECT_EQ(0, bp_disable(self->fd[0]));
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 1);
+}
+
+TEST_F(group, ioctls_with_the_group_flag_reach_all)
+{
+	for (int i = 0; i < BP_SLOTS; i++)
+		self->attr[i].disabled = 1;
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	EXPECT_EQ(0, bp_enable(self->fd[0]));
+	hit_all(self, BP_SLOTS);
+	EXPECT_EQ(0, bp_disable(self->fd[0]));
+	EXPECT_EQ(0, bp_ioctl(self->fd[0], PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP));
+	EXPECT_EQ(0, bp_ioctl(self->fd[0], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP));
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 1);
+	EXPECT_EQ(0, bp_ioctl(self->fd[0], PERF_EVENT_IOC_DISABLE, PERF_IOC_FLAG_GROUP));
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 1);
+}
+
+TEST_F(group, member_can_be_disabled_alone)
+{
+	struct group_read r = { };
+
+	open_group(_metadata, self, 3, 0, -1);
+	EXPECT_EQ(0, bp_disable(self->fd[1]));
+	hit_all(self, 3);
+	EXPECT_EQ(8 + 16 * 3, read(self->fd[0], &r, sizeof(r)));
+	EXPECT_EQ(1, r.cntr[0].value);
+	EXPECT_EQ(0, r.cntr[1].value);
+	EXPECT_EQ(3, r.cntr[2].value);
+	EXPECT_EQ(0, bp_enable(self->fd[1]));
+	hit_all(self, 3);
+	EXPECT_EQ(8 + 16 * 3, read(self->fd[0], &r, sizeof(r)));
+	EXPECT_EQ(2, r.cntr[1].value);
+}
+
+TEST_F(group, member_that_is_closed_leaves_the_others_and_its_slot)
+{
+	struct group_read r = { };
+
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	close(self->fd[2]);
+	hit_all(self, BP_SLOTS);
+	EXPECT_EQ(8 + 16 * 3, read(self->fd[0], &r, sizeof(r)));
+	EXPECT_EQ(3, r.nr);
+	EXPECT_EQ(1, r.cntr[0].value);
+	EXPECT_EQ(2, r.cntr[1].value);
+	EXPECT_EQ(4, r.cntr[2].value);
+	EXPECT_EQ(1, bp_free_slots(0, -1));
+	self->fd[2] = bp_open_group(&self->attr[2], 0, -1, self->fd[0], 0);
+	EXPECT_LE(0, self->fd[2]);
+}
+
+TEST_F(group, members_go_on_when_the_leader_is_closed)
+{
+	__u64 v[8];
+
+	for (int i = 0; i < BP_SLOTS; i++)
+		self->attr[i].read_format = 0;
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	hit_all(self, BP_SLOTS);
+	close(self->fd[0]);
+	EXPECT_EQ(1, bp_free_slots(0, -1));
+	hit_all(self, BP_SLOTS);
+	for (int i = 1; i < BP_SLOTS; i++) {
+		EXPECT_EQ(8, read(self->fd[i], v, sizeof(v)));
+		EXPECT_EQ(2 * (i + 1), v[0]);
+	}
+}
+
+TEST_F(group, two_groups_of_a_task_count_side_by_side)
+{
+	struct group_read r = { };
+	int a, b;
+
+	open_group(_metadata, self, 2, 0, -1);
+	a = bp_open(&self->attr[2], 0, -1);
+	ASSERT_GE(a, 0);
+	b = bp_open_group(&self->attr[3], 0, -1, a, 0);
+	ASSERT_GE(b, 0);
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, 2, 1);
+	EXPECT_EQ(8 + 16 * 2, read(a, &r, sizeof(r)));
+	EXPECT_EQ(3, r.cntr[0].value);
+	EXPECT_EQ(4, r.cntr[1].value);
+}
+
+TEST_F(group, of_a_cpu_counts_there)
+{
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	open_group(_metadata, self, BP_SLOTS, -1, self->cpus.cpu[0]);
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 1);
+	if (self->cpus.nr > 1) {
+		ASSERT_EQ(0, bp_pin(self->cpus.cpu[1]));
+		hit_all(self, BP_SLOTS);
+		expect_counts(_metadata, self, BP_SLOTS, 1);
+	}
+}
+
+TEST_F(group, follows_its_task_across_cpus)
+{
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	for (int i = 1; i <= 40; i++) {
+		ASSERT_EQ(0, bp_pin(self->cpus.cpu[i % self->cpus.nr]));
+		hit_all(self, BP_SLOTS);
+		expect_counts(_metadata, self, BP_SLOTS, i);
+	}
+}
+
+/* ---------------------------------------------------- together with software events */
+
+static struct perf_event_attr software(__u64 config)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = config,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
+	};
+
+	return attr;
+}
+
+FIXTURE(mixed)
+{
+	char *mem;
+};
+
+FIXTURE_VARIANT(mixed)
+{
+	__u64 config;
+	bool bp_leads;
+};
+
+FIXTURE_VARIANT_ADD(mixed, dummy_leads) { .config = PERF_COUNT_SW_DUMMY };
+FIXTURE_VARIANT_ADD(mixed, task_clock_leads) { .config = PERF_COUNT_SW_TASK_CLOCK };
+FIXTURE_VARIANT_ADD(mixed, cpu_clock_leads) { .config = PERF_COUNT_SW_CPU_CLOCK };
+FIXTURE_VARIANT_ADD(mixed, switches_leads) { .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+FIXTURE_VARIANT_ADD(mixed, leads_dummy) { .config = PERF_COUNT_SW_DUMMY, .bp_leads = true };
+FIXTURE_VARIANT_ADD(mixed, leads_task_clock) {
+	.config = PERF_COUNT_SW_TASK_CLOCK, .bp_leads = true };
+FIXTURE_VARIANT_ADD(mixed, leads_cpu_clock) {
+	.config = PERF_COUNT_SW_CPU_CLOCK, .bp_leads = true };
+
+FIXTURE_SETUP(mixed)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+}
+
+FIXTURE_TEARDOWN(mixed)
+{
+	bp_teardown(_metadata);
+}
+
+TEST_F(mixed, group_counts_and_stops_as_one)
+{
+	struct perf_event_attr bp = bp_attr_w(self->mem, 1), sw = software(variant->config);
+	int leader, sibling, at = variant->bp_leads ? 0 : 1;
+	struct group_read r = { };
+
+	bp.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	bp.disabled = variant->bp_leads;
+	sw.disabled = !variant->bp_leads;
+	leader = bp_open(variant->bp_leads ? &bp : &sw, 0, -1);
+	ASSERT_GE(leader, 0);
+	sibling = bp_open_group(variant->bp_leads ? &sw : &bp, 0, -1, leader, 0);
+	ASSERT_GE(sibling, 0);
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(8 + 16 * 2, read(leader, &r, sizeof(r)));
+	EXPECT_EQ(0, r.cntr[at].value);
+	EXPECT_EQ(0, bp_enable(leader));
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(8 + 16 * 2, read(leader, &r, sizeof(r)));
+	EXPECT_EQ(2, r.nr);
+	EXPECT_EQ(10, r.cntr[at].value);
+	EXPECT_EQ(bp_id(leader), r.cntr[0].id);
+	EXPECT_EQ(bp_id(sibling), r.cntr[1].id);
+	EXPECT_EQ(0, bp_disable(leader));
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(8 + 16 * 2, read(leader, &r, sizeof(r)));
+	EXPECT_EQ(10, r.cntr[at].value);
+	EXPECT_EQ(0, bp_enable(leader));
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(8 + 16 * 2, read(leader, &r, sizeof(r)));
+	EXPECT_EQ(20, r.cntr[at].value);
+}
+
+TEST_F(mixed, group_is_refused_where_no_slot_is_free)
+{
+	struct perf_event_attr bp = bp_attr_w(self->mem, 1), sw = software(variant->config);
+	int leader, fd[BP_SLOTS];
+
+	if (variant->bp_leads) {
+		ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+		EXPECT_EQ(-ENOSPC, bp_open(&bp, 0, -1));
+		return;
+	}
+	leader = bp_open(&sw, 0, -1);
+	ASSERT_GE(leader, 0);
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	EXPECT_EQ(-ENOSPC, bp_open_group(&bp, 0, -1, leader, 0));
+	close(fd[0]);
+	EXPECT_LE(0, bp_open_group(&bp, 0, -1, leader, 0));
+}
+
+/* ------------------------------------------------------------------ what is no group */
+
+TEST_F(group, members_must_share_task_and_cpu)
+{
+	struct perf_event_attr pinned = self->attr[1];
+	int sibling;
+	pid_t pid;
+
+	BP_NEED_CPUS(self->cpus, 2);
+	open_group(_metadata, self, 1, 0, self->cpus.cpu[0]);
+	pid = bp_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr[1], 0, self->cpus.cpu[1], self->fd[0], 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr[1], 0, -1, self->fd[0], 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr[1], pid, self->cpus.cpu[0],
+					 self->fd[0], 0));
+	sibling = bp_open_group(&self->attr[1], 0, self->cpus.cpu[0], self->fd[0], 0);
+	EXPECT_LE(0, sibling);
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr[2], 0, self->cpus.cpu[0], sibling, 0));
+	pinned.pinned = 1;
+	EXPECT_EQ(-EINVAL, bp_open_group(&pinned, 0, self->cpus.cpu[0], self->fd[0], 0));
+	pinned.pinned = 0;
+	pinned.exclusive = 1;
+	EXPECT_EQ(-EINVAL, bp_open_group(&pinned, 0, self->cpus.cpu[0], self->fd[0], 0));
+}
+
+TEST_F(group, pinned_leader_counts_with_its_members)
+{
+	self->attr[0].pinned = 1;
+	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	hit_all(self, BP_SLOTS);
+	expect_counts(_metadata, self, BP_SLOTS, 1);
+}
+
+TEST_F(group, exclusive_leader_counts_with_its_members)
+{
+	self->attr[0].exclusive = 1;
+	open_group(_metadata, self, 2, 0, -1);
+	hit_all(self, 2);
+	expect_counts(_metadata, self, 2, 1);
+}
+
+/* A sample of the leader carries the counts of all at that moment. */
+TEST_F(group, sample_of_the_leader_carries_all_counts)
+{
+	union bp_record rec;
+	struct bp_ring ring;
+	struct {
+		struct perf_event_header header;
+		struct group_read read;
+	} *s = (void *)&rec;
+	int samples = 0;
+
+	self->attr[0].sample_period = 1;
+	self->attr[0].sample_type = PERF_SAMPLE_READ;
+	open_group(_metadata, self, 3, 0, -1);
+	ASSERT_EQ(0, bp_ring_map(&ring, self->fd[0], 1, PROT_READ | PROT_WRITE));
+	for (int i = 0; i < 5; i++) {
+		bp_store(self->mem + 128, 8);
+		bp_store(self->mem + 64, 8);
+		bp_store(self->mem, 8);
+	}
+	while (bp_ring_next(&ring, &rec)) {
+		if (rec.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		samples++;
+		EXPECT_EQ(3, s->read.nr);
+		for (int i = 0; i < 3; i++) {
+			EXPECT_EQ(samples, s->read.cntr[i].value);
+			EXPECT_EQ(bp_id(self->fd[i]), s->read.cntr[i].id);
+		}
+	}
+	EXPECT_EQ(5, samples);
+	bp_ring_unmap(&ring);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Breakpoints that children inherit.
+ *
+ * The rule: the count of an inherited event is the sum over the family; each
+ * member pays its own slot while it lives; enabling, disabling and closing the
+ * parent's event speaks for all.
+ */
+#include "bp_test.h"
+
+enum { CMD_STORE = 1, CMD_FORK, CMD_THREAD, CMD_FREE };
+
+#define MANY	100
+
+static char *page;
+
+static void *store_thread(void *arg)
+{
+	bp_store_times(arg, 1, MANY);
+	return NULL;
+}
+
+static long fork_store(void *mem)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		bp_store_times(mem, 1, MANY);
+		_exit(0);
+	}
+	if (pid < 0)
+		return -errno;
+	return waitpid(pid, NULL, 0) == pid ? 0 : -errno;
+}
+
+static long member(int cmd, void *mem)
+{
+	pthread_t thread;
+
+	switch (cmd) {
+	case CMD_STORE:
+		bp_store_times(mem, 1, MANY);
+		return 0;
+	case CMD_FORK:
+		return fork_store(mem);
+	case CMD_THREAD:
+		if (pthread_create(&thread, NULL, store_thread, mem))
+			return -1;
+		return pthread_join(thread, NULL);
+	case CMD_FREE:
+		return bp_free_slots(0, -1);
+	}
+	return -EINVAL;
+}
+
+FIXTURE(inherit)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+};
+
+FIXTURE_SETUP(inherit)
+{
+	page = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, page);
+	self->mem = page;
+	self->cpus = bp_online_cpus();
+	self->attr = bp_attr_w(self->mem, 1);
+	self->attr.inherit = 1;
+}
+
+FIXTURE_TEARDOWN(inherit)
+{
+	bp_teardown(_metadata);
+}
+
+/* -------------------------------------------------------------------- the count */
+
+TEST_F(inherit, child_counts_with_the_parent)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+	struct bp_worker child;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	bp_store_times(self->mem, 1, 3);
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(MANY + 3, bp_count(fd));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(2 * MANY + 3, bp_count(fd));
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(2 * MANY + 3, bp_count(fd));
+}
+
+TEST_F(inherit, without_the_flag_the_child_does_not_count)
+{
+	struct bp_worker child;
+	int fd;
+
+	self->attr.inherit = 0;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(0, bp_count(fd));
+}
+
+TEST_F(inherit, thread_counts_with_its_creator)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+	struct bp_worker thread;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_start_thread(&thread, member, self->mem));
+	EXPECT_EQ(0, bp_do(&thread, CMD_STORE));
+	EXPECT_EQ(MANY, bp_count(fd));
+	EXPECT_EQ(0, bp_stop(&thread));
+	EXPECT_EQ(MANY, bp_count(fd));
+}
+
+TEST_F(inherit, grandchildren_and_their_threads_count)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+	struct bp_worker child;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(0, bp_do(&child, CMD_FORK));
+	EXPECT_EQ(MANY, bp_count(fd));
+	EXPECT_EQ(0, bp_do(&child, CMD_THREAD));
+	EXPECT_EQ(0, bp_do(&child, CMD_FORK));
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(3 * MANY, bp_count(fd));
+}
+
+TEST_F(inherit, all_registers_are_inherited_together)
+{
+	int fd[BP_SLOTS];
+	struct bp_worker child;
+
+	for (int i = 0; i < BP_SLOTS; i++) {
+		self->attr.bp_addr = (unsigned long)self->mem + 8 * i;
+		fd[i] = bp_open(&self->attr, 0, -1);
+		ASSERT_GE(fd[i], 0);
+	}
+	for (int i = 0; i < BP_SLOTS; i++) {
+		ASSERT_EQ(0, bp_start(&child, member, self->mem + 8 * i));
+		EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+		EXPECT_EQ(0, bp_stop(&child));
+	}
+	for (int i = 0; i < BP_SLOTS; i++)
+		EXPECT_EQ(MANY, bp_count(fd[i]));
+}
+
+TEST_F(inherit, members_that_take_turns_on_a_cpu_all_count)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+	struct bp_worker w[4];
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	for (int i = 0; i < 4; i++)
+		ASSERT_EQ(0, bp_start(&w[i], member, self->mem));
+	for (int i = 0; i < 100; i++) {
+		EXPECT_EQ(0, bp_do(&w[i % 4], CMD_STORE));
+		bp_store(self->mem, 1);
+	}
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(0, bp_stop(&w[i]));
+	EXPECT_EQ(100 * MANY + 100, bp_count(fd));
+}
+
+TEST_F(inherit, group_is_inherited_with_its_members)
+{
+	struct perf_event_attr second = self->attr;
+	struct bp_worker child;
+	int a, b;
+
+	self->attr.disabled = 1;
+	second.bp_addr += 8;
+	a = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(a, 0);
+	b = bp_open_group(&second, 0, -1, a, 0);
+	ASSERT_GE(b, 0);
+	EXPECT_EQ(0, bp_enable(a));
+	ASSERT_EQ(0, bp_start(&child, member, self->mem + 8));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(0, bp_do(&child, CMD_FORK));
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(0, bp_count(a));
+	EXPECT_EQ(2 * MANY, bp_count(b));
+}
+
+TEST_F(inherit, event_bound_to_a_cpu_counts_the_family_there_alone)
+{
+	struct bp_worker child;
+	int fd;
+
+	BP_NEED_CPUS(self->cpus, 2);
+	fd = bp_open(&self->attr, 0, self->cpus.cpu[1]);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(0, bp_count(fd));
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[1]));
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(MANY, bp_count(fd));
+}
+
+/* With inherit_stat each task keeps its own count until it is gone. */
+TEST_F(inherit, inherit_stat_sums_up_all_the_same)
+{
+	struct bp_worker w[2];
+	int fd;
+
+	self->attr.inherit_stat = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_start(&w[0], member, self->mem));
+	ASSERT_EQ(0, bp_start(&w[1], member, self->mem));
+	for (int i = 0; i < 20; i++)
+		EXPECT_EQ(0, bp_do(&w[i % 2], CMD_STORE));
+	EXPECT_EQ(0, bp_stop(&w[0]));
+	EXPECT_EQ(0, bp_stop(&w[1]));
+	EXPECT_EQ(20 * MANY, bp_count(fd));
+}
+
+/* --------------------------------------------------------------- one speaks for all */
+
+TEST_F(inherit, child_of_a_disabled_event_starts_disabled)
+{
+	struct bp_worker child;
+	int fd;
+
+	self->attr.disabled = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(0, bp_count(fd));
+	EXPECT_EQ(0, bp_enable(fd));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(MANY, bp_count(fd));
+	EXPECT_EQ(0, bp_disable(fd));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(MANY, bp_count(fd));
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(MANY, bp_count(fd));
+}
+
+TEST_F(inherit, refresh_is_refused)
+{
+	int fd;
+
+	self->attr.sample_period = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
+}
+
+TEST_F(inherit, ring_needs_a_cpu)
+{
+	struct bp_ring ring;
+	int fd;
+
+	self->attr.sample_period = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EINVAL, bp_ring_map(&ring, fd, 1, PROT_READ | PROT_WRITE));
+	close(fd);
+	fd = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(0, bp_ring_map(&ring, fd, 1, PROT_READ | PROT_WRITE));
+	bp_ring_unmap(&ring);
+}
+
+/* The hits of a child go into the ring of the parent's event, under its id. */
+TEST_F(inherit, child_samples_into_the_ring_of_the_parent)
+{
+	struct {
+		struct perf_event_header header;
+		__u64 id;
+		__u32 pid, tid;
+	} *s;
+	struct bp_worker child;
+	union bp_record rec;
+	struct bp_ring ring;
+	int fd, samples = 0;
+
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID;
+	fd = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_ring_map(&ring, fd, 4, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	EXPECT_EQ(0, bp_stop(&child));
+	s = (void *)&rec;
+	while (bp_ring_next(&ring, &rec)) {
+		if (rec.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		samples++;
+		EXPECT_EQ(bp_id(fd), s->id);
+		EXPECT_EQ(child.pid, s->pid);
+		EXPECT_EQ(child.pid, s->tid);
+	}
+	EXPECT_EQ(MANY, samples);
+	bp_ring_unmap(&ring);
+}
+
+/* ---------------------------------------------------------------------- the slots */
+
+TEST_F(inherit, child_pays_a_slot_of_its_own)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+	struct bp_worker child;
+
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(BP_SLOTS - 1, bp_do(&child, CMD_FREE));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
+	close(fd);
+	EXPECT_EQ(BP_SLOTS, bp_do(&child, CMD_FREE));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+	EXPECT_EQ(0, bp_stop(&child));
+}
+
+TEST_F(inherit, full_set_leaves_the_child_nothing)
+{
+	struct bp_worker child;
+	int fd[BP_SLOTS];
+
+	for (int i = 0; i < BP_SLOTS; i++) {
+		fd[i] = bp_open(&self->attr, 0, -1);
+		ASSERT_GE(fd[i], 0);
+	}
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	EXPECT_EQ(0, bp_do(&child, CMD_FREE));
+	for (int i = 0; i < BP_SLOTS; i++) {
+		close(fd[i]);
+		EXPECT_EQ(i + 1, bp_do(&child, CMD_FREE));
+	}
+	EXPECT_EQ(0, bp_stop(&child));
+}
+
+TEST_F(inherit, fork_storm_loses_no_slot)
+{
+	int fd[BP_SLOTS];
+
+	for (int i = 0; i < BP_SLOTS; i++) {
+		fd[i] = bp_open(&self->attr, 0, -1);
+		ASSERT_GE(fd[i], 0);
+	}
+	for (int i = 0; i < 100; i++)
+		ASSERT_EQ(0, fork_store(self->mem));
+	EXPECT_LE(100 * MANY, bp_count(fd[0]) + bp_count(fd[1]) +
+			      bp_count(fd[2]) + bp_count(fd[3]));
+	bp_close(fd, BP_SLOTS);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+}
+
+/* Many alive at once, and they leave in the order they came. */
+TEST_F(inherit, family_gives_back_one_by_one)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+	struct bp_worker w[16];
+
+	BP_NEED_ROOT();
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < 16; i++)
+		ASSERT_EQ(0, bp_start(&w[i], member, self->mem));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, self->cpus.cpu[0]));
+	close(fd);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpus.cpu[0]));
+	for (int i = 0; i < 16; i++)
+		EXPECT_EQ(0, bp_stop(&w[i]));
+}
+
+static int parent_that_leaves_first(void *arg)
+{
+	struct perf_event_attr *attr = arg;
+	int gate[2];
+	pid_t pid;
+	char c;
+
+	if (bp_open(attr, 0, -1) < 0 || pipe(gate))
+		return 255;
+	pid = fork();
+	if (pid < 0)
+		return 254;
+	if (pid)
+		return 0;
+	/* Adopted by the test, which is a subreaper; told to go on by its end. */
+	close(gate[1]);
+	if (read(gate[0], &c, 1) != 0)
+		_exit(253);
+	bp_store_times(page, 1, MANY);
+	_exit(bp_free_slots(0, -1));
+}
+
+/* The parent's end closes its event, and the child's copy goes with it. */
+TEST_F(inherit, child_outlives_the_event)
+{
+	int status;
+
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
+	/* The orphan holds the descriptor: the event lives, and its slot with it. */
+	EXPECT_EQ(0, bp_in_child(parent_that_leaves_first, &self->attr));
+	ASSERT_LT(0, wait(&status));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(BP_SLOTS - 1, WEXITSTATUS(status));
+}
+
+/*
+ * Parent and child that take turns on a CPU may exchange their contexts, and
+ * the books must follow: whatever happened before, each has as many slots as it
+ * has no events, and what it opens counts.
+ */
+struct exchange {
+	volatile __u64 *counts;
+	struct perf_event_attr attr;
+	int rounds;
+};
+
+static void ping(int out, int in, int rounds)
+{
+	char c = 'x';
+
+	while (rounds--) {
+		if (write(out, &c, 1) != 1 || read(in, &c, 1) != 1)
+			_exit(252);
+	}
+}
+
+static int exchange_child(struct exchange *x, int go)
+{
+	int fd[BP_SLOTS], nr;
+	char c;
+
+	/* The parent is gone when nobody holds the other end any more. */
+	if (read(go, &c, 1) != 0)
+		return 251;
+	for (nr = 0; nr < BP_SLOTS; nr++) {
+		struct perf_event_attr attr = bp_attr_w(page + 64 + 8 * nr, 1);
+
+		fd[nr] = bp_open(&attr, 0, -1);
+		if (fd[nr] < 0)
+			break;
+	}
+	for (int i = 0; i < nr; i++)
+		bp_store_times(page + 64 + 8 * i, 1, 10);
+	for (int i = 0; i < nr; i++)
+		x->counts[i] = bp_count(fd[i]);
+	return nr;
+}
+
+static int exchange_parent(void *arg)
+{
+	int there[2], back[2], go[2];
+	struct exchange *x = arg;
+	pid_t pid;
+
+	if (bp_open(&x->attr, 0, -1) < 0 || pipe(there) || pipe(back) || pipe(go))
+		return 255;
+	pid = fork();
+	if (pid < 0)
+		return 254;
+	if (!pid) {
+		syscall(__NR_close_range, go[1], go[1], 0);
+		ping(back[1], there[0], x->rounds);
+		_exit(exchange_child(x, go[0]));
+	}
+	ping(there[1], back[0], x->rounds);
+	return 0;
+}
+
+TEST_F(inherit, contexts_that_are_exchanged_keep_the_books)
+{
+	struct exchange x = { .counts = bp_map_shared(), .attr = self->attr };
+	int status;
+
+	ASSERT_NE(NULL, x.counts);
+	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	for (int round = 0; round < 40; round++) {
+		x.rounds = 1 + round % 6;
+		ASSERT_EQ(0, bp_in_child(exchange_parent, &x));
+		ASSERT_LT(0, wait(&status));
+		ASSERT_TRUE(WIFEXITED(status));
+		/* The child inherited the descriptor of one event, and its slot. */
+		EXPECT_EQ(BP_SLOTS - 1, WEXITSTATUS(status));
+		for (int i = 0; i < BP_SLOTS - 1; i++)
+			EXPECT_EQ(10, x.counts[i]);
+	}
+}
+
+/* ------------------------------------------------------------------ kernel addresses */
+
+static int fork_as_nobody(void *arg)
+{
+	pid_t pid;
+
+	(void)arg;
+	pid = fork();
+	if (pid < 0)
+		return errno;
+	if (!pid)
+		_exit(0);
+	return waitpid(pid, NULL, 0) == pid ? 0 : 255;
+}
+
+static long drop_and_fork(int cmd, void *arg)
+{
+	if (cmd == CMD_FORK)
+		return fork_as_nobody(arg);
+	return bp_become_nobody();
+}
+
+/* The right to watch the kernel was checked when root opened the event. */
+TEST_F(inherit, kernel_address_does_not_keep_an_unprivileged_task_from_forking)
+{
+	struct bp_worker child;
+	void *addr;
+
+	BP_NEED_ROOT();
+	addr = bp_ksym("panic_timeout");
+	if (!addr)
+		SKIP(return, "panic_timeout is not in /proc/kallsyms");
+	ASSERT_EQ(0, bp_start(&child, drop_and_fork, NULL));
+	ASSERT_EQ(0, bp_do(&child, 0));
+	self->attr.bp_addr = (unsigned long)addr;
+	self->attr.exclude_kernel = 0;
+	ASSERT_LE(0, bp_open(&self->attr, child.pid, -1));
+	EXPECT_EQ(0, bp_do(&child, CMD_FORK));
+	EXPECT_EQ(0, bp_stop(&child));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,787 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * To whom ptrace's debug registers belong, for how long, and what they cost:
+ *
+ * - Each task has its own. A new process or thread starts with clean ones, a new
+ *   program image too; they outlive the tracer, but not the task.
+ * - A register takes a slot while it is enabled, and at no other time. If there
+ *   is none left the write says ENOSPC, after it was found to be well-formed, and
+ *   changes nothing; a refused write of any kind leaves no slot behind.
+ * - perf breakpoints of the same task live beside them: each side sees its own
+ *   hits, and those of perf neither stop the task nor show in DR6.
+ * - They follow the task from CPU to CPU, and never fire for another.
+ */
+#include "ptrace_tracee.h"
+#include "../kselftest_harness.h"
+
+#define ALL_ON	(dr7_on(0, RW_W, 4) | dr7_on(1, RW_W, 4) | \
+		 dr7_on(2, RW_W, 4) | dr7_on(3, RW_W, 4))
+
+/* Watch four words, hit the third. */
+static int arm_all_and_hit(struct tracee *t)
+{
+	int n, err = 0;
+
+	for (n = 0; n < NR_DR; n++)
+		err = err ?: dr_poke(t, n, DATA(64 * n));
+	err = err ?: dr_poke(t, 7, ALL_ON);
+	return err ?: do_store(t, DATA(128), 4) == 1 && t->dr6 == (DR6_CLEAN | 4) ? err : -EPROTO;
+}
+
+#define EXPECT_CLEAN(t) do {				\
+	EXPECT_EQ(0UL, dr_peek(t, 0));			\
+	EXPECT_EQ(0UL, dr_peek(t, 1));			\
+	EXPECT_EQ(0UL, dr_peek(t, 2));			\
+	EXPECT_EQ(0UL, dr_peek(t, 3));			\
+	EXPECT_EQ(DR6_CLEAN, dr_peek(t, 6));		\
+	EXPECT_EQ(0UL, dr_peek(t, 7));			\
+} while (0)
+
+/* Poll what a task that runs on its own reports. */
+static bool wait_until(__s32 *what, __s32 value)
+{
+	static const struct timespec nap = { .tv_nsec = 2000000 };
+	int i;
+
+	for (i = 0; i < 5000 && *what != value; i++)
+		nanosleep(&nap, NULL);
+	return *what == value;
+}
+
+/* ---- New tasks ---- */
+
+FIXTURE(new_task) {
+	struct tracee t;
+	struct tracee new;
+};
+
+FIXTURE_VARIANT(new_task) {
+	enum tracee_op op;
+};
+
+FIXTURE_VARIANT_ADD(new_task, fork) {
+	.op = OP_FORK,
+};
+
+FIXTURE_VARIANT_ADD(new_task, vfork) {
+	.op = OP_VFORK,
+};
+
+FIXTURE_VARIANT_ADD(new_task, thread) {
+	.op = OP_THREAD,
+};
+
+FIXTURE_SETUP(new_task)
+{
+	ASSERT_EQ(0, tracee_spawn(&self->t, false));
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	ASSERT_EQ(0, tracee_split(&self->t, variant->op, &self->new));
+}
+
+FIXTURE_TEARDOWN(new_task)
+{
+	tracee_kill(&self->new);
+	tracee_kill(&self->t);
+	EXPECT_TRUE(all_slots_are_free());
+}
+
+TEST_F(new_task, has_no_addresses)
+{
+	int n;
+
+	for (n = 0; n < NR_DR; n++)
+		EXPECT_EQ(0UL, dr_peek(&self->new, n));
+}
+
+TEST_F(new_task, has_a_clean_dr6)
+{
+	EXPECT_EQ(DR6_CLEAN, dr_peek(&self->new, 6));
+	EXPECT_EQ(DR6_CLEAN | 4, dr_peek(&self->t, 6));
+}
+
+TEST_F(new_task, has_a_clean_dr7)
+{
+	EXPECT_EQ(0UL, dr_peek(&self->new, 7));
+	EXPECT_EQ(ALL_ON, dr_peek(&self->t, 7));
+}
+
+TEST_F(new_task, holds_no_slot)
+{
+	EXPECT_EQ(NR_DR, bp_room(self->new.pid, -1));
+	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+}
+
+TEST_F(new_task, is_not_watched_and_its_creator_still_is)
+{
+	EXPECT_EQ(0, tracee_finish(&self->new));
+	EXPECT_EQ(0, do_store(&self->new, DATA(0), 4));
+	EXPECT_EQ(0, do_store(&self->new, DATA(128), 4));
+	EXPECT_EQ(-ESRCH, tracee_do(&self->new, OP_EXIT, 0, 0));
+	self->new.pid = 0;
+
+	EXPECT_EQ(0, tracee_do(&self->t, OP_NONE, 0, 0));
+	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
+	EXPECT_EQ(DR6_CLEAN | 1, self->t.dr6);
+}
+
+TEST_F(new_task, has_registers_of_its_own)
+{
+	EXPECT_EQ(0, dr_set(&self->new, 2, DATA(512), dr7_on(2, RW_W, 4)));
+	EXPECT_EQ(DATA(128), dr_peek(&self->t, 2));
+	EXPECT_EQ(ALL_ON, dr_peek(&self->t, 7));
+
+	EXPECT_EQ(0, tracee_finish(&self->new));
+	EXPECT_EQ(0, do_store(&self->new, DATA(128), 4));
+	EXPECT_EQ(1, do_store(&self->new, DATA(512), 4));
+	EXPECT_EQ(DR6_CLEAN | 4, self->new.dr6);
+	EXPECT_EQ(-ESRCH, tracee_do(&self->new, OP_EXIT, 0, 0));
+	self->new.pid = 0;
+
+	EXPECT_EQ(0, tracee_do(&self->t, OP_NONE, 0, 0));
+	EXPECT_EQ(0, do_store(&self->t, DATA(512), 4));
+	EXPECT_EQ(1, do_store(&self->t, DATA(128), 4));
+	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
+}
+
+/* ---- From here on: one tracee ---- */
+
+FIXTURE(tracee) {
+	struct tracee t;
+	int fd[NR_DR];
+};
+
+FIXTURE_SETUP(tracee)
+{
+	int i;
+
+	for (i = 0; i < NR_DR; i++)
+		self->fd[i] = -1;
+	ASSERT_EQ(0, tracee_spawn(&self->t, false));
+}
+
+static void close_all(int *fd)
+{
+	int i;
+
+	for (i = 0; i < NR_DR; i++) {
+		if (fd[i] >= 0)
+			close(fd[i]);
+		fd[i] = -1;
+	}
+}
+
+FIXTURE_TEARDOWN(tracee)
+{
+	close_all(self->fd);
+	tracee_kill(&self->t);
+	EXPECT_TRUE(all_slots_are_free());
+}
+
+/* ---- exec, exit, detach ---- */
+
+TEST_F(tracee, exec_clears_the_registers)
+{
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	ASSERT_EQ(0, tracee_become(&self->t, NULL));
+	EXPECT_CLEAN(&self->t);
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+
+	EXPECT_EQ(0, tracee_finish(&self->t));
+	EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
+	EXPECT_EQ(0, arm_all_and_hit(&self->t));
+}
+
+TEST_F(tracee, failed_exec_clears_nothing)
+{
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	snprintf(self->t.sh->path, sizeof(self->t.sh->path), "/nonexistent");
+	EXPECT_EQ(0, tracee_do(&self->t, OP_EXEC, 0, 0));
+	EXPECT_EQ(-ENOENT, self->t.sh->result);
+	EXPECT_EQ(ALL_ON, dr_peek(&self->t, 7));
+	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
+}
+
+TEST_F(tracee, exec_of_a_thread_clears_the_registers)
+{
+	struct tracee thread;
+	ssize_t n;
+
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	ASSERT_EQ(0, tracee_split(&self->t, OP_THREAD, &thread));
+	EXPECT_EQ(0, tracee_finish(&thread));
+	ASSERT_EQ(0, arm_all_and_hit(&thread));
+
+	n = readlink("/proc/self/exe", self->t.sh->path, sizeof(self->t.sh->path) - 1);
+	ASSERT_LT(0, n);
+	self->t.sh->path[n] = '\0';
+	tracee_order(&thread, OP_EXEC, 0, 0);
+	/* The thread takes the pid of the leader, which is killed. */
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, thread.pid, 0, 0));
+	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, __WALL));
+	ASSERT_EQ(PTRACE_EVENT_EXEC, tracee_event(&self->t));
+	EXPECT_CLEAN(&self->t);
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, tracee_finish(&self->t));
+	EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
+}
+
+TEST_F(tracee, registers_are_there_until_the_exit)
+{
+	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, self->t.pid, 0,
+			    TRACE_OPTIONS | PTRACE_O_TRACEEXIT));
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	ASSERT_EQ(SIGTRAP, tracee_begin(&self->t, OP_EXIT, 0, 0));
+	ASSERT_EQ(PTRACE_EVENT_EXIT, tracee_event(&self->t));
+	EXPECT_EQ(DATA(192), dr_peek(&self->t, 3));
+	EXPECT_EQ(ALL_ON, dr_peek(&self->t, 7));
+	EXPECT_EQ(0, dr_poke(&self->t, 3, DATA(256)));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(3, RW_W, 8)));
+	EXPECT_EQ(dr7_on(3, RW_W, 8), dr_peek(&self->t, 7));
+}
+
+TEST_F(tracee, dead_task_holds_no_slot)
+{
+	siginfo_t si;
+	int room;
+
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	ASSERT_EQ(0, kill(self->t.pid, SIGKILL));
+	ASSERT_EQ(0, waitid(P_PID, self->t.pid, &si, WEXITED | WNOWAIT));
+	room = bp_room(-1, 0);
+	if (room == -EACCES || room == -EPERM)
+		SKIP(return, "not allowed to open a breakpoint for a CPU");
+	EXPECT_EQ(NR_DR, room);
+}
+
+TEST_F(tracee, detached_task_keeps_its_breakpoints)
+{
+	ASSERT_EQ(0, dr_set(&self->t, 1, DATA(0), dr7_on(1, RW_W, 4)));
+	tracee_order(&self->t, OP_STORE_ALONE, DATA(0), 4);
+	self->t.sh->count = true;
+	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, 0));
+
+	/* Nobody is asked: the task gets the signal itself. */
+	self->t.sh->go = 1;
+	ASSERT_TRUE(wait_until(&self->t.sh->result, 1));
+	EXPECT_EQ(1, self->t.sh->sig_count);
+	EXPECT_EQ(TRAP_HWBKPT, self->t.sh->sig_code);
+	EXPECT_NE(0UL, self->t.sh->sig_addr);
+
+	ASSERT_EQ(0, ptrace(PTRACE_ATTACH, self->t.pid, 0, 0));
+	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, 0));
+	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, self->t.pid, 0, TRACE_OPTIONS));
+	EXPECT_EQ(DATA(0), dr_peek(&self->t, 1));
+	EXPECT_EQ(DR6_CLEAN | 2, dr_peek(&self->t, 6));
+	EXPECT_EQ(dr7_on(1, RW_W, 4), dr_peek(&self->t, 7));
+	self->t.sh->go = 2;
+	EXPECT_EQ(0, tracee_finish(&self->t));
+	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
+}
+
+TEST_F(tracee, detached_task_dies_of_a_hit_that_it_does_not_expect)
+{
+	ASSERT_EQ(0, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_W, 4)));
+	tracee_order(&self->t, OP_STORE_ALONE, DATA(0), 4);
+	self->t.sh->count = false;
+	self->t.sh->go = 2;
+	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, 0));
+	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, 0));
+	self->t.pid = 0;
+	EXPECT_TRUE(WIFSIGNALED(self->t.status));
+	EXPECT_EQ(SIGTRAP, WTERMSIG(self->t.status));
+}
+
+TEST_F(tracee, breakpoints_outlive_the_tracer)
+{
+	int status;
+	pid_t pid;
+
+	tracee_order(&self->t, OP_STORE_ALONE, DATA(64), 4);
+	self->t.sh->count = true;
+	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, 0));
+	pid = fork();
+	if (!pid) {
+		if (ptrace(PTRACE_ATTACH, self->t.pid, 0, 0) ||
+		    waitpid(self->t.pid, &status, __WALL) != self->t.pid)
+			_exit(1);
+		_exit(dr_set(&self->t, 3, DATA(64), dr7_on(3, RW_W, 4)) != 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+
+	self->t.sh->go = 1;
+	ASSERT_TRUE(wait_until(&self->t.sh->result, 1));
+	EXPECT_EQ(1, self->t.sh->sig_count);
+	ASSERT_EQ(0, ptrace(PTRACE_ATTACH, self->t.pid, 0, 0));
+	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, 0));
+	EXPECT_EQ(DATA(64), dr_peek(&self->t, 3));
+	EXPECT_EQ(dr7_on(3, RW_W, 4), dr_peek(&self->t, 7));
+	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+}
+
+/* ---- Slots ---- */
+
+static int fill(struct tracee *t, int *fd, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		fd[i] = bp_open(t->pid, -1, DATA(0xe00 + 4 * i));
+		if (fd[i] < 0)
+			return fd[i];
+	}
+	return 0;
+}
+
+TEST_F(tracee, enabled_registers_take_a_slot_each)
+{
+	unsigned long dr7 = 0;
+	int n;
+
+	for (n = 0; n < NR_DR; n++) {
+		EXPECT_EQ(NR_DR - n, bp_room(self->t.pid, -1));
+		dr7 |= dr7_on(n, RW_W, 1);
+		EXPECT_EQ(0, dr_set(&self->t, n, DATA(n), dr7));
+	}
+	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+}
+
+TEST_F(tracee, address_alone_takes_no_slot)
+{
+	int n;
+
+	for (n = 0; n < NR_DR; n++)
+		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(n)));
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+}
+
+TEST_F(tracee, disabled_registers_give_their_slots_back)
+{
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(1, RW_W, 4)));
+	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
+	EXPECT_EQ(1, do_store(&self->t, DATA(192), 4));
+	EXPECT_EQ(DR6_CLEAN | 8, self->t.dr6);
+}
+
+TEST_F(tracee, full_task_says_enospc)
+{
+	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR));
+	EXPECT_EQ(-ENOSPC, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_W, 4)));
+	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
+	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
+	EXPECT_EQ(0, do_store(&self->t, DATA(0xe00), 4));
+	EXPECT_EQ(1, bp_count(self->fd[0]));
+
+	close(self->fd[2]);
+	self->fd[2] = -1;
+	EXPECT_EQ(0, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_W, 4)));
+	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
+	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+}
+
+TEST_F(tracee, refused_for_space_leaves_what_was_armed)
+{
+	ASSERT_EQ(0, dr_set(&self->t, 2, DATA(128), dr7_on(2, RW_W, 4)));
+	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
+	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, dr7_on(0, RW_X, 1) | dr7_on(2, RW_RW, 8)));
+	EXPECT_EQ(dr7_on(2, RW_W, 4), dr_peek(&self->t, 7));
+	EXPECT_EQ(0, do_load(&self->t, DATA(128), 4));
+	EXPECT_EQ(0, do_store(&self->t, DATA(132), 4));
+	EXPECT_EQ(1, do_store(&self->t, DATA(128), 4));
+	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
+	/* What needs no more slots is done. */
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_RW, 8)));
+	EXPECT_EQ(1, do_load(&self->t, DATA(132), 4));
+}
+
+TEST_F(tracee, refused_for_space_leaves_no_slot_behind)
+{
+	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
+	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, dr7_on(0, RW_W, 1) | dr7_on(1, RW_W, 1)));
+	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
+	EXPECT_EQ(1, bp_room(self->t.pid, -1));
+}
+
+TEST_F(tracee, refused_field_leaves_no_slot_behind)
+{
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, dr7_on(0, RW_W, 1) | dr7_on(1, RW_X, 1) |
+					   DR7_L(3) | DR7_FIELD(3, RW_IO, 0UL)));
+	}
+	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+}
+
+TEST_F(tracee, a_slot_may_pass_from_one_register_to_another)
+{
+	int n;
+
+	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
+	for (n = NR_DR - 1; n >= 0; n--) {
+		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(64 * n)));
+		EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(n, RW_W, 4)));
+		EXPECT_EQ(1, do_store(&self->t, DATA(64 * n), 4));
+		EXPECT_EQ(DR6_CLEAN | 1UL << n, self->t.dr6);
+	}
+}
+
+/* A tracer that holds all slots is not in its own way. */
+TEST_F(tracee, full_set_can_be_rearranged)
+{
+	unsigned long dr7 = dr7_on(0, RW_X, 1) | dr7_on(1, RW_RW, 8) | dr7_on(2, RW_W, 2) |
+			    dr7_on(3, RW_W, 1);
+
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7));
+	EXPECT_EQ(0, dr_poke(&self->t, 0, CODE(4)));
+	EXPECT_EQ(1, do_call(&self->t, 4));
+	EXPECT_EQ(DR6_CLEAN | 1, self->t.dr6);
+	EXPECT_EQ(1, do_load(&self->t, DATA(68), 4));
+	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
+	EXPECT_EQ(0, do_store(&self->t, DATA(130), 2));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
+	EXPECT_EQ(0, do_call(&self->t, 4));
+	EXPECT_EQ(1, do_store(&self->t, DATA(130), 2));
+	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
+}
+
+TEST_F(tracee, malformed_is_einval_on_a_full_task_too)
+{
+	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR));
+	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 0, ~7UL));
+	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, DR7_L(0) | DR7_FIELD(0, RW_IO, 0UL)));
+	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, dr7_on(0, RW_W, 4) |
+				   DR7_L(1) | DR7_FIELD(1, RW_X, 1UL)));
+}
+
+TEST_F(tracee, breakpoint_of_the_cpu_takes_a_slot_from_the_task)
+{
+	self->fd[0] = bp_open(-1, 0, DATA(0xe00));
+	if (self->fd[0] == -EACCES || self->fd[0] == -EPERM)
+		SKIP(return, "not allowed to open a breakpoint for a CPU");
+	ASSERT_LE(0, self->fd[0]);
+	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, ALL_ON));
+	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
+}
+
+TEST_F(tracee, full_task_leaves_no_slot_to_the_cpu)
+{
+	int room = bp_room(-1, 0);
+
+	if (room == -EACCES || room == -EPERM)
+		SKIP(return, "not allowed to open a breakpoint for a CPU");
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	EXPECT_EQ(0, bp_room(-1, 0));
+}
+
+TEST_F(tracee, disabled_task_leaves_all_slots_to_the_cpu)
+{
+	int room = bp_room(-1, 0);
+
+	if (room == -EACCES || room == -EPERM)
+		SKIP(return, "not allowed to open a breakpoint for a CPU");
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(NR_DR, bp_room(-1, 0));
+}
+
+TEST(tracees_do_not_compete_for_slots)
+{
+	struct tracee t[5];
+	unsigned int i;
+
+	memset(t, 0, sizeof(t));
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		ASSERT_EQ(0, tracee_spawn(&t[i], false));
+		EXPECT_EQ(0, arm_all_and_hit(&t[i]));
+	}
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		EXPECT_EQ(1, do_store(&t[i], DATA(192), 4));
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		tracee_kill(&t[i]);
+	EXPECT_TRUE(all_slots_are_free());
+}
+
+/* ---- Beside perf ---- */
+
+static int bp_open_x(pid_t pid, unsigned long addr)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_X,
+		.bp_addr = addr,
+		.bp_len = sizeof(long),
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return syscall(SYS_perf_event_open, &attr, pid, -1, -1, 0);
+}
+
+TEST_F(tracee, perf_hit_neither_stops_nor_shows)
+{
+	self->fd[0] = bp_open(self->t.pid, -1, DATA(0));
+	self->fd[1] = bp_open_x(self->t.pid, CODE(0));
+	ASSERT_LE(0, self->fd[0]);
+	ASSERT_LE(0, self->fd[1]);
+	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
+	EXPECT_EQ(0, do_call(&self->t, 0));
+	EXPECT_EQ(0, do_call(&self->t, 0));
+	EXPECT_EQ(1, bp_count(self->fd[0]));
+	EXPECT_EQ(2, bp_count(self->fd[1]));
+	EXPECT_CLEAN(&self->t);
+}
+
+TEST_F(tracee, both_see_a_hit_at_the_same_address)
+{
+	int i;
+
+	self->fd[0] = bp_open_x(self->t.pid, CODE(0));
+	ASSERT_LE(0, self->fd[0]);
+	ASSERT_EQ(0, dr_set(&self->t, 0, CODE(0), dr7_on(0, RW_X, 1)));
+	self->fd[1] = bp_open_x(self->t.pid, CODE(0));
+	ASSERT_LE(0, self->fd[1]);
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(1, do_call(&self->t, 0));
+		EXPECT_EQ(DR6_CLEAN | 1, self->t.dr6);
+		EXPECT_EQ(TRAP_HWBKPT, self->t.si.si_code);
+	}
+	EXPECT_EQ(5, bp_count(self->fd[0]));
+	EXPECT_EQ(5, bp_count(self->fd[1]));
+}
+
+/* A trap of perf's is a trap: DR6 speaks of the last one. */
+TEST_F(tracee, perf_hit_wipes_an_old_dr6)
+{
+	self->fd[0] = bp_open(self->t.pid, -1, DATA(0));
+	ASSERT_LE(0, self->fd[0]);
+	ASSERT_EQ(0, dr_set(&self->t, 3, DATA(64), dr7_on(3, RW_W, 4)));
+	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
+	EXPECT_EQ(DR6_CLEAN | 8, dr_peek(&self->t, 6));
+	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
+	EXPECT_EQ(DR6_CLEAN, dr_peek(&self->t, 6));
+}
+
+/* Whatever slots perf has taken first. */
+TEST_F(tracee, dr6_speaks_of_registers_not_of_slots)
+{
+	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
+	ASSERT_EQ(0, dr_set(&self->t, 1, DATA(64), dr7_on(1, RW_W, 4)));
+	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
+	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
+
+	close_all(self->fd);
+	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
+	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
+
+	ASSERT_EQ(0, dr_set(&self->t, 3, DATA(0), dr7_on(1, RW_W, 4) | dr7_on(3, RW_W, 4)));
+	self->fd[0] = bp_open(self->t.pid, -1, DATA(128));
+	ASSERT_LE(0, self->fd[0]);
+	ASSERT_EQ(0, dr_set(&self->t, 0, DATA(256), dr7_on(0, RW_W, 4) | dr7_on(3, RW_W, 4)));
+	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
+	EXPECT_EQ(DR6_CLEAN | 8, self->t.dr6);
+	EXPECT_EQ(1, do_store(&self->t, DATA(256), 4));
+	EXPECT_EQ(DR6_CLEAN | 1, self->t.dr6);
+	EXPECT_EQ(0, do_store(&self->t, DATA(64), 4));
+}
+
+TEST_F(tracee, perf_events_come_and_go_under_armed_registers)
+{
+	int i, fd;
+
+	ASSERT_EQ(0, dr_poke(&self->t, 0, DATA(0)));
+	ASSERT_EQ(0, dr_poke(&self->t, 2, DATA(64)));
+	ASSERT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, 4) | dr7_on(2, RW_W, 4)));
+	for (i = 0; i < 6; i++) {
+		fd = bp_open(self->t.pid, -1, DATA(128));
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
+		EXPECT_EQ(1, bp_count(fd));
+		EXPECT_EQ(1, do_store(&self->t, DATA(i & 1 ? 64 : 0), 4));
+		EXPECT_EQ(DR6_CLEAN | (i & 1 ? 4 : 1), self->t.dr6);
+		close(fd);
+		EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
+	}
+}
+
+/*
+ * A hit that perf alone consumes must not turn a block step into a single step.
+ * The block is a whole function: it ends behind the call.
+ */
+TEST_F(tracee, block_step_survives_a_perf_hit)
+{
+	unsigned long addr = SHARED_BASE + offsetof(struct shared, calls);
+
+	ASSERT_EQ(0, dr_set(&self->t, 0, CODE(0), dr7_on(0, RW_X, 1)));
+	ASSERT_EQ(SIGTRAP, tracee_begin(&self->t, OP_CALL, CODE(0), 0));
+	ASSERT_EQ(SIGTRAP, tracee_resume(&self->t, PTRACE_SINGLEBLOCK, 0));
+	if (self->t.ip == CODE(0) + CODE_STEP)
+		SKIP(return, "the CPU does not step branches (DEBUGCTL.BTF)");
+	EXPECT_EQ(0, tracee_finish(&self->t));
+
+	self->fd[0] = bp_open(self->t.pid, -1, addr);
+	ASSERT_LE(0, self->fd[0]);
+	ASSERT_EQ(SIGTRAP, tracee_begin(&self->t, OP_CALL, CODE(0), 0));
+	ASSERT_EQ(SIGTRAP, tracee_resume(&self->t, PTRACE_SINGLEBLOCK, 0));
+	EXPECT_EQ(1, bp_count(self->fd[0]));
+	EXPECT_TRUE(self->t.ip < CODE(0) || self->t.ip >= CODE(1));
+	EXPECT_EQ(TRAP_TRACE, self->t.si.si_code);
+	EXPECT_EQ(0, tracee_finish(&self->t));
+}
+
+/* ---- CPUs ---- */
+
+static int move_to(struct tracee *t, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(t->pid, sizeof(set), &set) ? -errno : 0;
+}
+
+TEST_F(tracee, breakpoints_follow_the_task_to_each_cpu)
+{
+	int round, cpu, hits = 0;
+
+	ASSERT_EQ(0, dr_set(&self->t, 1, DATA(0), dr7_on(1, RW_W, 4)));
+	for (round = 0; round < 2; round++) {
+		for (cpu = 0; cpu < CPU_SETSIZE && hits < 16; cpu++) {
+			if (move_to(&self->t, cpu))
+				continue;
+			EXPECT_EQ(1, do_store(&self->t, DATA(0), 4)) {
+				TH_LOG("CPU %d", cpu);
+			}
+			EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
+			EXPECT_EQ(0, do_store(&self->t, DATA(64), 4));
+			hits++;
+		}
+	}
+	EXPECT_LT(1, hits);
+}
+
+TEST_F(tracee, neighbour_on_the_same_cpu_is_not_watched)
+{
+	struct tracee other;
+
+	ASSERT_EQ(0, tracee_spawn(&other, false));
+	ASSERT_EQ(0, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_RW, 8)));
+	ASSERT_EQ(0, dr_set(&other, 0, DATA(64), dr7_on(0, RW_RW, 8)));
+	EXPECT_EQ(0, move_to(&self->t, 0));
+	EXPECT_EQ(0, move_to(&other, 0));
+
+	/* Each writes all the time where only the other is watched. */
+	tracee_order(&self->t, OP_STORE_OFTEN, DATA(64), 4);
+	tracee_order(&other, OP_STORE_OFTEN, DATA(0), 4);
+	self->t.sh->count = 300;
+	other.sh->count = 300;
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, self->t.pid, 0, 0));
+	EXPECT_EQ(0, tracee_finish(&other));
+	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, 0));
+	EXPECT_EQ(SIGSTOP, WSTOPSIG(self->t.status));
+
+	EXPECT_EQ(1, do_store(&self->t, DATA(4), 4));
+	EXPECT_EQ(1, do_store(&other, DATA(68), 4));
+	tracee_kill(&other);
+}
+
+/* ---- Stress ---- */
+
+#define STRESS_ROUNDS	1500
+#define STRESS_SECONDS	3
+
+static time_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+/* Every value follows from @round; returns the line that went wrong, or 0. */
+static int stress_round(struct tracee *t, unsigned int round)
+{
+	unsigned long addr = DATA(64 * (round % 31)), dr7;
+	int n = round % NR_DR, other = (round / NR_DR) % NR_DR;
+
+	dr7 = dr7_on(n, RW_W, 4) | dr7_on(other, RW_W, 4);
+	switch (round % 3) {
+	case 0:
+		if (dr_poke(t, 7, 0))
+			return __LINE__;
+		break;
+	case 1:
+		if (dr_poke(t, 7, dr7_on(n, RW_X, 1)))
+			return __LINE__;
+		break;
+	}
+	if (other != n && dr_poke(t, other, DATA(2048)))
+		return __LINE__;
+	if (dr_poke(t, n, addr) || dr_poke(t, 7, dr7))
+		return __LINE__;
+	if (dr_poke(t, 7, dr7_on(other, RW_X, 1) | DR7_L(n) | DR7_FIELD(n, RW_X, 1UL)) != -EINVAL)
+		return __LINE__;
+	if (dr_poke(t, n, addr + 1) != -EINVAL)
+		return __LINE__;
+	if (dr_peek(t, n) != addr || dr_peek(t, 7) != dr7)
+		return __LINE__;
+	if (round % 13)
+		return 0;
+	if (do_store(t, addr, 4) != 1 || t->dr6 != (DR6_CLEAN | 1UL << n))
+		return __LINE__;
+	if (do_store(t, addr + 4, 4))
+		return __LINE__;
+	return 0;
+}
+
+static int stress(unsigned int seed)
+{
+	time_t end = now() + STRESS_SECONDS;
+	unsigned int round;
+	struct tracee t;
+	int line;
+
+	if (tracee_spawn(&t, false))
+		return __LINE__;
+	for (round = seed; round < seed + STRESS_ROUNDS && now() < end; round++) {
+		line = stress_round(&t, round);
+		if (line) {
+			fprintf(stderr, "# round %u, line %d: %s\n", round, line, strerror(errno));
+			return line;
+		}
+	}
+	tracee_kill(&t);
+	return 0;
+}
+
+TEST(two_tracers_write_registers_all_the_time)
+{
+	int i, status;
+	pid_t pid[2];
+
+	for (i = 0; i < 2; i++) {
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i])
+			_exit(stress(i * 7001) != 0);
+	}
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	EXPECT_TRUE(all_slots_are_free());
+}
+
+int main(int argc, char **argv)
+{
+	tracee_main(argc, argv);
+	return test_harness_run(argc, argv);
+}

@@ -1,0 +1,989 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of the virtual machine that the breakpoint tests run in.
+ *
+ * What to do comes from the kernel command line, hwbp.mode= one of:
+ *
+ *   test   run the suites of /etc/hwbp/suites and write one nested KTAP
+ *          document to the virtio serial port org.hwbp.verdict, line by line
+ *          as the tests go; its last line is END_MARK, and a document without
+ *          that line is worth nothing
+ *   exec   run the command in /etc/hwbp/argv (NUL-separated words); its output
+ *          goes to the ports org.hwbp.out and org.hwbp.err, its exit status
+ *          to the verdict port
+ *   shell  an interactive shell on the console
+ *
+ * The console is a log and nothing else: no verdict is ever read from it.
+ *
+ * This program does not judge.  It records what each suite said (its subtests)
+ * and how it ended (the "# hwbp: end" line); the host's verdict script weighs
+ * both.  The ok or not ok of a suite is only the summary that KTAP wants.
+ */
+
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SUITES_FILE	"/etc/hwbp/suites"
+#define ARGV_FILE	"/etc/hwbp/argv"
+#define KUNIT_DIR	"/sys/kernel/debug/kunit"
+#define KMEMLEAK_FILE	"/sys/kernel/debug/kmemleak"
+#define END_MARK	"# hwbp: end of document"
+
+#define MAX_SUITES	128
+#define MAX_WORDS	32
+
+/* What one suite may print before it counts as run wild. */
+#define OUTPUT_LIMIT	(4L << 20)
+
+/* How long killed processes get to go away before they count as stuck. */
+#define REAP_SECONDS	10
+
+/* kmemleak reports only what is unreferenced and older than five seconds. */
+#define KMEMLEAK_AGE	6
+
+/*
+ * Taints that say nothing about health: KUnit ran (18), a module from outside
+ * the tree (12), an unsigned module (13).
+ */
+#define TAINTS_IGNORED	(1UL << 18 | 1UL << 12 | 1UL << 13)
+
+#ifndef __noreturn
+#define __noreturn	__attribute__((__noreturn__))
+#endif
+#ifndef __printf
+#define __printf(a, b)	__attribute__((__format__(printf, a, b)))
+#endif
+
+/* How the output of a program becomes subtests. */
+enum format {
+	/* It speaks TAP or KTAP itself. */
+	FORMAT_TAP,
+	/* "[OK]", "[FAIL]" and "[SKIP]" at the start of a line. */
+	FORMAT_MARKS,
+	/* It has no subtests; its exit status is the one subtest. */
+	FORMAT_EXIT,
+	/* Not a program: a KUnit suite that ran at boot. */
+	FORMAT_KUNIT,
+};
+
+struct suite {
+	/* "ours/ptrace_regs", "stock/ptrace/vmaccess", "kunit/hw_breakpoint" */
+	char *name;
+	/* Time limit in seconds. */
+	long timeout;
+	/* Fewest CPUs it makes sense with. */
+	long min_cpus;
+	enum format format;
+	/* The feature it needs and the layer lacks, or NULL. */
+	char *lacks;
+	/* argv of the program, run in the directory of its file. */
+	char *argv[MAX_WORDS + 1];
+};
+
+/* What has been seen of the suite that runs. */
+struct tally {
+	int passed;
+	int failed;
+	long bytes;
+};
+
+static struct suite suites[MAX_SUITES];
+static int nr_suites;
+
+/* Words of the "missing" lines in the suites file. */
+static char *missing[MAX_WORDS];
+static int nr_missing;
+
+/* The KTAP document; each line goes out when it is complete. */
+static FILE *doc;
+
+/* Becomes readable when a child has ended. */
+static int child_fd;
+
+static char cmdline[4096];
+
+/* ---- leaving ----------------------------------------------------------- */
+
+/*
+ * The runner starts QEMU with -no-reboot, so a reset ends it.  A panic ends the
+ * same way; what tells them apart is END_MARK.
+ */
+static void __noreturn leave(void)
+{
+	if (doc)
+		fclose(doc);
+	sync();
+	reboot(RB_AUTOBOOT);
+	for (;;)
+		pause();
+}
+
+static void __noreturn __printf(1, 2) give_up(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+
+	fprintf(stderr, "init: %s\n", text);
+	if (doc)
+		fprintf(doc, "Bail out! %s\n", text);
+	leave();
+}
+
+/* ---- small helpers ----------------------------------------------------- */
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* Writes a sysctl or a control file; false where the kernel has none. */
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return ok;
+}
+
+/* Reads a whole file and ends it with a NUL; NULL if it cannot be read. */
+static char *slurp(const char *path, size_t *size)
+{
+	size_t len = 0, room = 4096;
+	char *buf = malloc(room);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0 || !buf) {
+		free(buf);
+		return NULL;
+	}
+	while ((got = read(fd, buf + len, room - len - 1)) > 0) {
+		len += got;
+		if (room - len < 2) {
+			room *= 2;
+			buf = realloc(buf, room);
+			if (!buf)
+				give_up("out of memory reading %s", path);
+		}
+	}
+	close(fd);
+	buf[len] = '\0';
+	if (size)
+		*size = len;
+	return buf;
+}
+
+static unsigned long taint(void)
+{
+	char *text = slurp("/proc/sys/kernel/tainted", NULL);
+	unsigned long value = text ? strtoul(text, NULL, 10) : 0;
+
+	free(text);
+	return value & ~TAINTS_IGNORED;
+}
+
+/* The value of key=value on the kernel command line, or fallback. */
+static const char *parameter(const char *key, const char *fallback)
+{
+	static const char separators[] = " \n";
+	static char copy[sizeof(cmdline)];
+	size_t len = strlen(key);
+	char *word;
+
+	memcpy(copy, cmdline, sizeof(copy));
+	for (word = strtok(copy, separators); word; word = strtok(NULL, separators))
+		if (!strncmp(word, key, len) && word[len] == '=')
+			return strdup(word + len + 1);
+	return fallback;
+}
+
+/* ---- setting the machine up -------------------------------------------- */
+
+static void try_mount(const char *type, const char *dir)
+{
+	mkdir(dir, 0755);
+	if (mount(type, dir, type, 0, NULL) && errno != EBUSY)
+		fprintf(stderr, "init: no %s at %s: %s\n", type, dir, strerror(errno));
+}
+
+static void mount_filesystems(void)
+{
+	umask(0);
+	try_mount("proc", "/proc");
+	try_mount("sysfs", "/sys");
+	try_mount("devtmpfs", "/dev");
+	try_mount("devpts", "/dev/pts");
+	try_mount("tmpfs", "/dev/shm");
+	try_mount("tmpfs", "/run");
+	try_mount("debugfs", "/sys/kernel/debug");
+	try_mount("tracefs", "/sys/kernel/tracing");
+	try_mount("cgroup2", "/sys/fs/cgroup");
+	try_mount("bpf", "/sys/fs/bpf");
+	if (symlink("/proc/self/fd", "/dev/fd"))
+		perror("init: /dev/fd");
+	mkdir("/tmp", 01777);
+	chmod("/tmp", 01777);
+	chmod("/dev/shm", 01777);
+	umask(022);
+}
+
+/*
+ * perf_event_paranoid 1: an unprivileged task may watch itself in user mode,
+ * but neither the kernel nor a whole CPU.  The tests count on it, and set
+ * another value themselves where they need one.
+ */
+static void set_sysctls(void)
+{
+	struct rlimit no_core = { 0, 0 };
+
+	put("/proc/sys/kernel/perf_event_paranoid", "1");
+	put("/proc/sys/kernel/kptr_restrict", "0");
+	put("/proc/sys/kernel/printk_ratelimit", "0");
+	put("/proc/sys/kernel/hung_task_timeout_secs", "60");
+	setrlimit(RLIMIT_CORE, &no_core);
+}
+
+static void open_console(void)
+{
+	int fd = open("/dev/console", O_RDWR);
+
+	if (fd < 0)
+		return;
+	dup2(fd, 0);
+	dup2(fd, 1);
+	dup2(fd, 2);
+	if (fd > 2)
+		close(fd);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+static void set_environment(void)
+{
+	clearenv();
+	setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin", 1);
+	setenv("HOME", "/root", 1);
+	setenv("TMPDIR", "/tmp", 1);
+	setenv("LANG", "C", 1);
+	setenv("TERM", parameter("hwbp.term", "linux"), 1);
+}
+
+static void watch_children(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	child_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (child_fd < 0)
+		give_up("signalfd: %s", strerror(errno));
+}
+
+/* Opens the virtio serial port of that name, or returns -1. */
+static int open_port(const char *name)
+{
+	DIR *dir = opendir("/sys/class/virtio-ports");
+	struct dirent *entry;
+	int fd = -1;
+
+	while (dir && fd < 0 && (entry = readdir(dir))) {
+		char path[PATH_MAX], *text;
+
+		snprintf(path, sizeof(path), "/sys/class/virtio-ports/%s/name", entry->d_name);
+		text = slurp(path, NULL);
+		if (text && !strncmp(text, name, strlen(name)) && text[strlen(name)] == '\n') {
+			snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
+			fd = open(path, O_WRONLY | O_CLOEXEC);
+		}
+		free(text);
+	}
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
+/* The ports appear a moment after the device, with a message from the host. */
+static int wait_for_port(const char *name)
+{
+	int fd, tries;
+
+	for (tries = 0; tries < 600; tries++) {
+		fd = open_port(name);
+		if (fd >= 0)
+			return fd;
+		usleep(50000);
+	}
+	give_up("no virtio serial port %s", name);
+}
+
+static void open_document(void)
+{
+	doc = fdopen(wait_for_port("org.hwbp.verdict"), "w");
+	if (!doc)
+		give_up("fdopen: %s", strerror(errno));
+	setvbuf(doc, NULL, _IOLBF, 1 << 16);
+}
+
+/* ---- the list of suites ------------------------------------------------ */
+
+static enum format parse_format(const char *word)
+{
+	if (!strcmp(word, "tap"))
+		return FORMAT_TAP;
+	if (!strcmp(word, "marks"))
+		return FORMAT_MARKS;
+	if (!strcmp(word, "exit"))
+		return FORMAT_EXIT;
+	if (!strcmp(word, "kunit"))
+		return FORMAT_KUNIT;
+	give_up("%s: unknown format '%s'", SUITES_FILE, word);
+}
+
+/* True if name matches one of the comma-separated patterns of hwbp.only=. */
+static bool wanted(const char *name)
+{
+	static const char *only;
+	char *copy, *pattern;
+	bool match = false;
+
+	if (!only)
+		only = parameter("hwbp.only", "*");
+	copy = strdup(only);
+	for (pattern = strtok(copy, ","); pattern; pattern = strtok(NULL, ","))
+		match |= !fnmatch(pattern, name, 0);
+	free(copy);
+	return match;
+}
+
+static bool is_missing(const char *feature)
+{
+	int i;
+
+	for (i = 0; i < nr_missing; i++)
+		if (!strcmp(missing[i], feature))
+			return true;
+	return false;
+}
+
+/* NAME FORMAT TIMEOUT CPUS NEEDS [COMMAND...] */
+static void add_suite(char **words, int nr)
+{
+	struct suite *suite = &suites[nr_suites];
+	char *need;
+	int i;
+
+	if (nr < 5 || nr_suites == MAX_SUITES)
+		give_up("%s: bad line for '%s'", SUITES_FILE, words[0]);
+	if (!wanted(words[0]))
+		return;
+	suite->name = words[0];
+	suite->format = parse_format(words[1]);
+	suite->timeout = atol(words[2]) * atol(parameter("hwbp.slow", "1"));
+	suite->min_cpus = atol(words[3]);
+	for (need = strtok(words[4], ","); need; need = strtok(NULL, ","))
+		if (!suite->lacks && is_missing(need))
+			suite->lacks = need;
+	for (i = 5; i < nr; i++)
+		suite->argv[i - 5] = words[i];
+	if (suite->format != FORMAT_KUNIT && !suite->argv[0])
+		give_up("%s: %s has no command", SUITES_FILE, suite->name);
+	nr_suites++;
+}
+
+static void parse_line(char *line)
+{
+	char *words[MAX_WORDS], *word;
+	int nr = 0, i;
+
+	line[strcspn(line, "#")] = '\0';
+	for (word = strtok(line, " \t"); word && nr < MAX_WORDS; word = strtok(NULL, " \t"))
+		words[nr++] = word;
+	if (!nr)
+		return;
+	if (strcmp(words[0], "missing")) {
+		add_suite(words, nr);
+		return;
+	}
+	for (i = 1; i < nr && nr_missing < MAX_WORDS; i++)
+		missing[nr_missing++] = words[i];
+}
+
+/* Suites that KUnit ran and nobody listed are reported as well. */
+static void add_unlisted_kunit(void)
+{
+	DIR *dir = opendir(KUNIT_DIR);
+	struct dirent *entry;
+	char name[300];
+	bool known;
+	int i;
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof(name), "kunit/%s", entry->d_name);
+		for (known = false, i = 0; i < nr_suites; i++)
+			known |= !strcmp(suites[i].name, name);
+		if (known || !wanted(name) || nr_suites == MAX_SUITES)
+			continue;
+		suites[nr_suites].format = FORMAT_KUNIT;
+		suites[nr_suites++].name = strdup(name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void load_suites(void)
+{
+	char *text = slurp(SUITES_FILE, NULL), *line, *next;
+
+	if (!text)
+		give_up("cannot read %s", SUITES_FILE);
+	for (line = text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		parse_line(line);
+	}
+	add_unlisted_kunit();
+}
+
+/* ---- running a program ------------------------------------------------- */
+
+/* Starts argv in the directory of its file, with these two as its output. */
+static pid_t start(char **argv, int out, int err)
+{
+	char *dir, *slash;
+	sigset_t none;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	dup2(open("/dev/null", O_RDONLY), 0);
+	dup2(out, 1);
+	dup2(err, 2);
+	dir = strdup(argv[0]);
+	slash = strrchr(dir, '/');
+	if (slash && slash != dir) {
+		*slash = '\0';
+		if (chdir(dir))
+			fprintf(stderr, "cannot enter %s: %s\n", dir, strerror(errno));
+	}
+	execvp(argv[0], argv);
+	fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+/*
+ * Reaps whatever has ended, orphans included: a test may wait for the pid of a
+ * grandchild to go away.  True once pid itself is among them.
+ */
+static bool reap(pid_t pid, int *status)
+{
+	struct signalfd_siginfo info;
+	bool found = false;
+	pid_t dead;
+	int st;
+
+	while (read(child_fd, &info, sizeof(info)) > 0)
+		;
+	while ((dead = waitpid(-1, &st, WNOHANG)) > 0) {
+		if (dead == pid) {
+			*status = st;
+			found = true;
+		}
+	}
+	return found;
+}
+
+/*
+ * Kills every process but this one and waits for them.  Returns false if some
+ * would not die, which means that they are stuck in the kernel; where, goes to
+ * the console.
+ */
+static bool kill_all(void)
+{
+	double deadline = now() + REAP_SECONDS;
+
+	kill(-1, SIGKILL);
+	while (waitpid(-1, NULL, WNOHANG) >= 0) {
+		if (now() > deadline) {
+			put("/proc/sysrq-trigger", "w");
+			return false;
+		}
+		usleep(2000);
+	}
+	return true;
+}
+
+/* ---- turning output into subtests -------------------------------------- */
+
+static bool starts(const char *line, const char *what)
+{
+	return !strncmp(line, what, strlen(what));
+}
+
+static void subtest(struct tally *t, bool ok, const char *name, const char *directive)
+{
+	fprintf(doc, "    %s %d %s%s\n", ok ? "ok" : "not ok", t->passed + t->failed + 1,
+		name, directive);
+	if (ok)
+		t->passed++;
+	else
+		t->failed++;
+}
+
+/*
+ * The selftests in tools/testing/selftests/x86 print "[OK]\ttext".  The text
+ * is the name of the subtest.
+ */
+static void marks_line(struct tally *t, const char *line)
+{
+	if (starts(line, "[OK]"))
+		subtest(t, true, line + 4 + strspn(line + 4, " \t"), "");
+	else if (starts(line, "[FAIL]"))
+		subtest(t, false, line + 6 + strspn(line + 6, " \t"), "");
+	else if (starts(line, "[SKIP]"))
+		subtest(t, true, line + 6 + strspn(line + 6, " \t"), " # SKIP");
+	else
+		fprintf(doc, "    # %s\n", line);
+}
+
+/* Only what KTAP knows goes through as it is; the rest becomes a comment. */
+static void tap_line(struct tally *t, const char *line)
+{
+	const char *text = line + strspn(line, " ");
+	bool known;
+
+	if (starts(text, "TAP version") || starts(text, "KTAP version"))
+		return;
+	if (line == text && starts(line, "ok "))
+		t->passed++;
+	else if (line == text && starts(line, "not ok "))
+		t->failed++;
+	known = starts(text, "ok ") || starts(text, "not ok ") || starts(text, "1..") ||
+		*text == '#';
+	fprintf(doc, "    %s%s\n", known ? "" : "# ", line);
+}
+
+static void output_line(const struct suite *suite, struct tally *t, char *line, bool is_err)
+{
+	size_t i;
+
+	/* What is not printable would only confuse who reads the document. */
+	for (i = 0; line[i]; i++)
+		if (!isprint((unsigned char)line[i]) && line[i] != '\t')
+			line[i] = '?';
+	if (is_err)
+		fprintf(doc, "    # stderr: %s\n", line);
+	else if (suite->format == FORMAT_TAP)
+		tap_line(t, line);
+	else if (suite->format == FORMAT_MARKS)
+		marks_line(t, line);
+	else
+		fprintf(doc, "    # %s\n", line);
+}
+
+/* What a suite writes to one of its two outputs, cut into lines. */
+struct reader {
+	int fd;
+	bool is_err;
+	size_t len;
+	char line[4096];
+};
+
+static void flush_line(const struct suite *suite, struct tally *t, struct reader *r)
+{
+	r->line[r->len] = '\0';
+	r->len = 0;
+	output_line(suite, t, r->line, r->is_err);
+}
+
+/* Takes what is there; at the end (EIO of a terminal included) closes. */
+static void read_output(const struct suite *suite, struct tally *t, struct reader *r)
+{
+	char buf[4096];
+	ssize_t got, i;
+
+	got = read(r->fd, buf, sizeof(buf));
+	for (i = 0; i < got; i++) {
+		if (buf[i] == '\n')
+			flush_line(suite, t, r);
+		else if (r->len < sizeof(r->line) - 1)
+			r->line[r->len++] = buf[i];
+	}
+	if (got > 0) {
+		t->bytes += got;
+		return;
+	}
+	if (r->len)
+		flush_line(suite, t, r);
+	close(r->fd);
+	r->fd = -1;
+}
+
+/* ---- suites ------------------------------------------------------------ */
+
+/* How a suite ended, in the words that the host's verdict script knows. */
+struct ending {
+	/* "exit", "signal", "timeout", "output" or "absent" */
+	const char *how;
+	int code;
+	bool stuck;
+};
+
+/*
+ * The standard output of a suite is a terminal, a raw one, so that stdio writes
+ * line by line: nothing is lost with a program that crashes, and nothing comes
+ * twice from one that forks.
+ */
+static void open_terminal(struct reader *r, int *write_end)
+{
+	struct termios raw;
+
+	r->fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (r->fd < 0 || grantpt(r->fd) || unlockpt(r->fd))
+		give_up("no pseudo-terminal: %s", strerror(errno));
+	*write_end = open(ptsname(r->fd), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*write_end < 0 || tcgetattr(*write_end, &raw))
+		give_up("%s: %s", ptsname(r->fd), strerror(errno));
+	cfmakeraw(&raw);
+	tcsetattr(*write_end, TCSANOW, &raw);
+}
+
+static void open_pipe(struct reader *r, int *write_end)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		give_up("pipe: %s", strerror(errno));
+	r->fd = fds[0];
+	r->is_err = true;
+	*write_end = fds[1];
+}
+
+/* One round of waiting; true if anything happened within a second. */
+static bool pump(const struct suite *suite, struct tally *t, struct reader *outputs,
+		 int with_child)
+{
+	struct pollfd fds[3];
+	int i, ready;
+
+	for (i = 0; i < 2; i++)
+		fds[i] = (struct pollfd){ .fd = outputs[i].fd, .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = with_child ? child_fd : -1, .events = POLLIN };
+	ready = poll(fds, 3, 1000);
+	/* Messages first: they belong to the result that follows. */
+	for (i = 1; i >= 0; i--)
+		if (fds[i].revents)
+			read_output(suite, t, &outputs[i]);
+	return ready > 0;
+}
+
+/* Waits for the program until it ends or has to be ended; returns how. */
+static const char *wait_for_end(struct suite *suite, struct tally *t, struct reader *outputs,
+				pid_t pid, int *status)
+{
+	double deadline = now() + suite->timeout;
+
+	while (!reap(pid, status)) {
+		if (now() > deadline)
+			return "timeout";
+		if (t->bytes > OUTPUT_LIMIT)
+			return "output";
+		pump(suite, t, outputs, true);
+	}
+	return WIFSIGNALED(*status) ? "signal" : "exit";
+}
+
+static struct ending run_program(struct suite *suite, struct tally *t)
+{
+	static struct reader outputs[2];
+	struct ending end = { 0 };
+	int status = 0, out, err, i;
+	pid_t pid;
+
+	memset(outputs, 0, sizeof(outputs));
+	open_terminal(&outputs[0], &out);
+	open_pipe(&outputs[1], &err);
+	pid = start(suite->argv, out, err);
+	close(out);
+	close(err);
+	if (pid < 0)
+		give_up("fork: %s", strerror(errno));
+
+	end.how = wait_for_end(suite, t, outputs, pid, &status);
+	end.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+	end.stuck = !kill_all();
+
+	/* What is left in the pipes; a stuck process may hold them open. */
+	while ((outputs[0].fd >= 0 || outputs[1].fd >= 0) && pump(suite, t, outputs, false))
+		;
+	for (i = 0; i < 2; i++)
+		if (outputs[i].fd >= 0)
+			close(outputs[i].fd);
+	return end;
+}
+
+/*
+ * KUnit's file holds a document of one suite, so its indented lines are already
+ * the nesting that this document wants.
+ */
+static struct ending copy_kunit(const struct suite *suite, struct tally *t)
+{
+	struct ending end = { .how = "absent" };
+	char path[PATH_MAX], *text, *line, *next;
+
+	snprintf(path, sizeof(path), "%s/%s/results", KUNIT_DIR, strchr(suite->name, '/') + 1);
+	text = slurp(path, NULL);
+	if (!text)
+		return end;
+	for (line = text; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (starts(line, "    KTAP version") || starts(line, "    # Subtest:"))
+			continue;
+		if (starts(line, "    ok "))
+			t->passed++;
+		else if (starts(line, "    not ok "))
+			t->failed++;
+		if (starts(line, "    "))
+			fprintf(doc, "%s\n", line);
+		else if (starts(line, "#"))
+			fprintf(doc, "    %s\n", line);
+	}
+	free(text);
+	end.how = "exit";
+	return end;
+}
+
+/* Formats that bring no plan get the one that a whole run amounts to. */
+static void add_plan(const struct suite *suite, struct tally *t, const struct ending *end)
+{
+	if (suite->format == FORMAT_EXIT && !strcmp(end->how, "exit"))
+		subtest(t, !end->code, "exits with status 0", "");
+	if (suite->format == FORMAT_MARKS || suite->format == FORMAT_EXIT)
+		fprintf(doc, "    1..%d\n", t->passed + t->failed);
+}
+
+static void note_on_console(const char *what, const char *name)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text), "hwbp: %s %s\n", what, name);
+	put("/dev/kmsg", text);
+}
+
+static void run_suite(struct suite *suite, int number)
+{
+	unsigned long taint_before = taint();
+	double start_time = now();
+	struct tally t = { 0 };
+	struct ending end;
+	bool good;
+
+	fprintf(doc, "    KTAP version 1\n    # Subtest: %s\n", suite->name);
+	note_on_console("suite", suite->name);
+	if (suite->format == FORMAT_KUNIT)
+		end = copy_kunit(suite, &t);
+	else
+		end = run_program(suite, &t);
+	add_plan(suite, &t, &end);
+
+	if (taint() != taint_before)
+		fprintf(doc, "    # hwbp: taint %#lx -> %#lx\n", taint_before, taint());
+	fprintf(doc, "    # hwbp: end how=%s code=%d stuck=%d seconds=%.1f\n", end.how, end.code,
+		end.stuck, now() - start_time);
+	good = !strcmp(end.how, "exit") && !end.code && !end.stuck && !t.failed && t.passed;
+	fprintf(doc, "%s %d %s\n", good ? "ok" : "not ok", number, suite->name);
+}
+
+static long count_cpus(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* True if the suite cannot run here; says so in the document. */
+static bool skip_suite(const struct suite *suite, int number)
+{
+	if (suite->lacks)
+		fprintf(doc, "ok %d %s # SKIP needs %s\n", number, suite->name, suite->lacks);
+	else if (suite->min_cpus > count_cpus())
+		fprintf(doc, "ok %d %s # SKIP needs %ld CPUs\n", number, suite->name,
+			suite->min_cpus);
+	else
+		return false;
+	return true;
+}
+
+/* ---- what must hold when all is over ----------------------------------- */
+
+static void check_taint(struct tally *t, unsigned long before)
+{
+	if (taint() != before)
+		fprintf(doc, "    # tainted was %#lx, is %#lx\n", before, taint());
+	subtest(t, taint() == before, "kernel is not tainted by the tests", "");
+}
+
+/* The second scan sees what the first one freed the last reference to. */
+static void check_leaks(struct tally *t)
+{
+	static const char name[] = "kmemleak finds no leak";
+	char *text, *line;
+
+	if (access(KMEMLEAK_FILE, W_OK)) {
+		subtest(t, true, name, " # SKIP no kmemleak in this kernel");
+		return;
+	}
+	sleep(KMEMLEAK_AGE);
+	put(KMEMLEAK_FILE, "scan");
+	sleep(KMEMLEAK_AGE);
+	put(KMEMLEAK_FILE, "scan");
+	text = slurp(KMEMLEAK_FILE, NULL);
+	for (line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
+		fprintf(doc, "    # %s\n", line);
+	subtest(t, text && !*text, name, "");
+	free(text);
+}
+
+static void run_checks(int number, unsigned long taint_before)
+{
+	struct tally t = { 0 };
+
+	fprintf(doc, "    KTAP version 1\n    # Subtest: checks\n    1..2\n");
+	note_on_console("suite", "checks");
+	check_taint(&t, taint_before);
+	check_leaks(&t);
+	fprintf(doc, "    # hwbp: end how=exit code=%d stuck=0 seconds=0\n", !!t.failed);
+	fprintf(doc, "%s %d checks\n", t.failed ? "not ok" : "ok", number);
+}
+
+/* ---- modes ------------------------------------------------------------- */
+
+static void run_tests(void)
+{
+	unsigned long taint_before = taint();
+	struct utsname uts;
+	int i;
+
+	load_suites();
+	uname(&uts);
+	fprintf(doc, "KTAP version 1\n");
+	fprintf(doc, "# hwbp: kernel %s %s\n", uts.release, uts.version);
+	fprintf(doc, "# hwbp: cpus %ld\n", count_cpus());
+	fprintf(doc, "1..%d\n", nr_suites + 1);
+	for (i = 0; i < nr_suites; i++)
+		if (!skip_suite(&suites[i], i + 1))
+			run_suite(&suites[i], i + 1);
+	run_checks(nr_suites + 1, taint_before);
+	fprintf(doc, "%s\n", END_MARK);
+}
+
+static void run_exec(void)
+{
+	char *argv[1024], *text, *word;
+	int status = 0, nr = 0;
+	size_t size;
+	pid_t pid;
+
+	text = slurp(ARGV_FILE, &size);
+	if (!text || !size)
+		give_up("no command in %s", ARGV_FILE);
+	for (word = text; word < text + size && nr < 1023; word += strlen(word) + 1)
+		argv[nr++] = word;
+	argv[nr] = NULL;
+
+	pid = start(argv, wait_for_port("org.hwbp.out"), wait_for_port("org.hwbp.err"));
+	if (pid < 0)
+		give_up("fork: %s", strerror(errno));
+	while (!reap(pid, &status))
+		poll(&(struct pollfd){ .fd = child_fd, .events = POLLIN }, 1, 1000);
+	if (!kill_all())
+		fprintf(doc, "# hwbp: a process is stuck in the kernel\n");
+	fprintf(doc, "# hwbp: exit %d\n",
+		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+	fprintf(doc, "%s\n", END_MARK);
+}
+
+/* The shell gets the console as its controlling terminal, so that ^C works. */
+static void run_shell(void)
+{
+	static char *const argv[] = { "setsid", "cttyhack", "sh", "-l", NULL };
+	sigset_t none;
+	pid_t pid = fork();
+
+	if (!pid) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	while (!reap(pid, &(int){ 0 }))
+		poll(&(struct pollfd){ .fd = child_fd, .events = POLLIN }, 1, 1000);
+}
+
+int main(void)
+{
+	const char *mode;
+	char *text;
+
+	mount_filesystems();
+	open_console();
+	text = slurp("/proc/cmdline", NULL);
+	snprintf(cmdline, sizeof(cmdline), "%s", text ? text : "");
+	mode = parameter("hwbp.mode", "shell");
+	set_environment();
+	set_sysctls();
+	watch_children();
+
+	if (!strcmp(mode, "shell")) {
+		run_shell();
+		leave();
+	}
+	open_document();
+	if (!strcmp(mode, "test"))
+		run_tests();
+	else if (!strcmp(mode, "exec"))
+		run_exec();
+	else
+		give_up("unknown hwbp.mode=%s", mode);
+	leave();
+}
