@@ -1,0 +1,634 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The program and its libraries, by libdwfl.
+ *
+ * Modules are reported from executable mappings alone, those found in
+ * /proc/PID/maps as well as those told by the kernel's MMAP2 records later, so
+ * that a place can still be named when the program has come to its end.
+ */
+#define _GNU_SOURCE
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "insn.h"
+#include "symbols.h"
+#include "util.h"
+
+/**
+ * struct mapped - one ELF file in the address space
+ * @path: of the file
+ * @fd: the file, kept open because the name may mean another file later
+ * @start: first address of the executable mapping
+ * @end: first address after it
+ * @bias: what is to be added to the addresses in the file
+ * @reported: libdwfl knows it
+ */
+struct mapped {
+	char *path;
+	int fd;
+	bool reported;
+	uint64_t start;
+	uint64_t end;
+	uint64_t bias;
+};
+
+/**
+ * struct symbols - one address space
+ * @dwfl: knows the @maps that are marked so
+ * @stale: some of @maps are not
+ * @removed: @dwfl knows one that is no longer mapped
+ * @program: path of the program
+ * @pid: whose /proc/PID/root to look below first, 0 when it is over
+ * @maps: the files, the program first
+ */
+struct symbols {
+	Dwfl *dwfl;
+	bool stale;
+	bool removed;
+	char *program;
+	pid_t pid;
+	struct mapped *maps;
+	size_t nr_maps;
+	size_t room;
+};
+
+static char *debuginfo_path;
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.debuginfo_path = &debuginfo_path,
+};
+
+/* ---- mappings ---- */
+
+static Dwfl *new_dwfl(void)
+{
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+
+	if (!dwfl)
+		die("libdwfl: %s", dwfl_errmsg(-1));
+	return dwfl;
+}
+
+struct symbols *symbols_new(void)
+{
+	struct symbols *syms = xzalloc(sizeof(*syms));
+
+	elf_version(EV_CURRENT);
+	syms->dwfl = new_dwfl();
+	return syms;
+}
+
+const char *symbols_program(const struct symbols *syms)
+{
+	return syms->program ? syms->program : "?";
+}
+
+unsigned int symbols_nr_libraries(const struct symbols *syms)
+{
+	return syms->nr_maps > 1 ? syms->nr_maps - 1 : 0;
+}
+
+static bool is_program(const struct symbols *syms, const char *path)
+{
+	return syms->program && !strcmp(syms->program, path);
+}
+
+static int open_mapped(const struct symbols *syms, const char *path)
+{
+	char *proc;
+	int fd;
+
+	if (!syms->pid)
+		return open(path, O_RDONLY | O_CLOEXEC);
+	proc = is_program(syms, path) ? xasprintf("/proc/%d/exe", syms->pid) :
+					xasprintf("/proc/%d/root%s", syms->pid, path);
+	fd = open(proc, O_RDONLY | O_CLOEXEC);
+	free(proc);
+	return fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The bias of a file whose bytes from @pgoff on are mapped at @start. */
+static bool find_bias(int fd, uint64_t start, uint64_t pgoff, uint64_t *bias)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool found = false;
+	size_t i, nr;
+
+	if (!elf || elf_getphdrnum(elf, &nr))
+		nr = 0;
+	for (i = 0; i < nr && !found; i++) {
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(elf, i, &phdr) || phdr.p_type != PT_LOAD ||
+		    !(phdr.p_flags & PF_X))
+			continue;
+		/* A mapping starts at the page that the segment starts in. */
+		if (pgoff < (phdr.p_offset & ~0xfffULL) ||
+		    pgoff >= phdr.p_offset + phdr.p_filesz)
+			continue;
+		*bias = start - (phdr.p_vaddr - phdr.p_offset + pgoff);
+		found = true;
+	}
+	elf_end(elf);
+	return found;
+}
+
+static void forget_overlapped(struct symbols *syms, uint64_t start, uint64_t end)
+{
+	size_t i = 0;
+
+	while (i < syms->nr_maps) {
+		struct mapped *map = &syms->maps[i];
+
+		if (map->end <= start || map->start >= end) {
+			i++;
+			continue;
+		}
+		syms->removed |= map->reported;
+		close(map->fd);
+		free(map->path);
+		memmove(map, map + 1, (--syms->nr_maps - i) * sizeof(*map));
+	}
+}
+
+/* True if the mapping is but one more piece of a known file. */
+static bool extend_known(struct symbols *syms, const char *path, uint64_t bias,
+			 uint64_t start, uint64_t end)
+{
+	size_t i;
+
+	for (i = 0; i < syms->nr_maps; i++) {
+		struct mapped *map = &syms->maps[i];
+
+		if (map->bias != bias || strcmp(map->path, path))
+			continue;
+		if (start < map->start)
+			map->start = start;
+		if (end > map->end)
+			map->end = end;
+		return true;
+	}
+	return false;
+}
+
+static void add_mapped(struct symbols *syms, struct mapped *new)
+{
+	GROW(syms->maps, syms->nr_maps, syms->room);
+	if (is_program(syms, new->path)) {
+		memmove(syms->maps + 1, syms->maps, syms->nr_maps * sizeof(*new));
+		syms->maps[0] = *new;
+	} else {
+		syms->maps[syms->nr_maps] = *new;
+	}
+	syms->nr_maps++;
+	syms->stale = true;
+}
+
+void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_t len,
+		 uint64_t pgoff)
+{
+	struct mapped new = { .start = start, .end = start + len };
+
+	/* "[vdso]", "//anon" and devices have nothing to look up. */
+	if (path[0] != '/' || path[1] == '/' || !strncmp(path, "/dev/", 5))
+		return;
+	new.fd = open_mapped(syms, path);
+	if (new.fd < 0)
+		return;
+	if (!find_bias(new.fd, start, pgoff, &new.bias) ||
+	    extend_known(syms, path, new.bias, new.start, new.end)) {
+		close(new.fd);
+		return;
+	}
+	forget_overlapped(syms, new.start, new.end);
+	new.path = xstrdup(path);
+	add_mapped(syms, &new);
+}
+
+/* The path of the program, as /proc/PID/maps writes it. */
+static char *read_exe(pid_t pid)
+{
+	char *link = xasprintf("/proc/%d/exe", pid);
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+
+	free(link);
+	if (n < 0)
+		return NULL;
+	path[n] = '\0';
+	return xstrdup(path);
+}
+
+void symbols_read_maps(struct symbols *syms, pid_t pid)
+{
+	char *name = xasprintf("/proc/%d/maps", pid);
+	char *line = NULL;
+	size_t size = 0;
+	FILE *f;
+
+	syms->pid = pid;
+	free(syms->program);
+	syms->program = read_exe(pid);
+	f = fopen(name, "re");
+	if (!f)
+		die("no right to look at process %d: %s", pid, strerror(errno));
+	while (getline(&line, &size, f) > 0) {
+		unsigned long start, end, pgoff;
+		int path = 0;
+		char perm[5];
+
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %*u %n", &start, &end, perm,
+			   &pgoff, &path) < 4 || !path || perm[2] != 'x')
+			continue;
+		symbols_map(syms, line + path, start, end - start, pgoff);
+	}
+	free(line);
+	fclose(f);
+	free(name);
+	if (!syms->nr_maps)
+		die("process %d has no program (it has ended, or is a thread of the kernel)", pid);
+}
+
+/* ---- libdwfl ---- */
+
+static void report(struct symbols *syms, struct mapped *map)
+{
+	int fd;
+
+	if (map->reported)
+		return;
+	map->reported = true;
+	fd = dup(map->fd);
+	if (fd < 0)
+		return;
+	if (!dwfl_report_elf(syms->dwfl, map->path, map->path, fd, map->bias, true))
+		close(fd);
+}
+
+/* Modules cannot be taken away one by one and keep their files. */
+static void start_over(struct symbols *syms)
+{
+	size_t i;
+
+	dwfl_end(syms->dwfl);
+	syms->dwfl = new_dwfl();
+	for (i = 0; i < syms->nr_maps; i++)
+		syms->maps[i].reported = false;
+	syms->removed = false;
+}
+
+Dwfl *symbols_dwfl(struct symbols *syms)
+{
+	size_t i;
+
+	if (!syms->stale)
+		return syms->dwfl;
+	syms->stale = false;
+	if (syms->removed)
+		start_over(syms);
+	dwfl_report_begin_add(syms->dwfl);
+	for (i = 0; i < syms->nr_maps; i++)
+		report(syms, &syms->maps[i]);
+	dwfl_report_end(syms->dwfl, NULL, NULL);
+	return syms->dwfl;
+}
+
+static Dwfl_Module *module_of(struct symbols *syms, const struct mapped *map)
+{
+	return dwfl_addrmodule(symbols_dwfl(syms), map->start);
+}
+
+static const char *module_path(Dwfl_Module *mod)
+{
+	return dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
+/* ---- names to addresses ---- */
+
+/**
+ * struct search - a walk over the symbol tables
+ * @file: if set, only symbols that come from this file
+ * @name: the name looked for
+ * @numbered: match "name.1" instead
+ * @list: what was found
+ */
+struct search {
+	const char *file;
+	const char *name;
+	bool numbered;
+	struct symbol_list *list;
+};
+
+static bool name_matches(const struct search *search, const char *name)
+{
+	size_t len = strlen(search->name);
+
+	if (strncmp(name, search->name, len))
+		return false;
+	name += len;
+	if (search->numbered)
+		return name[0] == '.' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
+	/* A version may follow: "stdout@GLIBC_2.2.5". */
+	return !name[0] || name[0] == '@';
+}
+
+static bool file_matches(const struct search *search, const char *file, const char *module)
+{
+	return !search->file || !strcmp(search->file, file) || !strcmp(search->file, module);
+}
+
+static bool is_place(const GElf_Sym *sym, GElf_Word shndx)
+{
+	unsigned int type = GELF_ST_TYPE(sym->st_info);
+
+	if (shndx == SHN_UNDEF || shndx == SHN_COMMON)
+		return false;
+	return type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC ||
+	       type == STT_TLS || type == STT_GNU_IFUNC;
+}
+
+static void add_symbol(struct symbol_list *list, const struct symbol *new)
+{
+	size_t i;
+
+	/* Aliases are one place. */
+	for (i = 0; i < list->nr; i++) {
+		struct symbol *old = &list->entries[i];
+
+		if (old->address != new->address || old->type != new->type)
+			continue;
+		if (!old->size)
+			old->size = new->size;
+		return;
+	}
+	GROW(list->entries, list->nr, list->room);
+	list->entries[list->nr] = *new;
+	list->entries[list->nr].name = xstrdup(new->name);
+	list->entries[list->nr].file = xstrdup(new->file);
+	list->nr++;
+}
+
+static void search_module(const struct search *search, Dwfl_Module *mod)
+{
+	const char *module = base_name(module_path(mod));
+	int i, nr = dwfl_module_getsymtab(mod);
+	const char *file = NULL;
+
+	for (i = 1; i < nr; i++) {
+		GElf_Word shndx;
+		GElf_Addr addr;
+		GElf_Sym sym;
+		const char *name = dwfl_module_getsym_info(mod, i, &sym, &addr, &shndx,
+							   NULL, NULL);
+		bool local = GELF_ST_BIND(sym.st_info) == STB_LOCAL;
+		struct symbol new;
+
+		if (!name)
+			continue;
+		if (GELF_ST_TYPE(sym.st_info) == STT_FILE)
+			file = base_name(name);
+		if (!name_matches(search, name) || !is_place(&sym, shndx))
+			continue;
+		new.module = mod;
+		new.name = (char *)name;
+		new.file = (char *)(local && file ? file : module);
+		new.address = addr;
+		new.size = sym.st_size;
+		new.type = GELF_ST_TYPE(sym.st_info);
+		if (file_matches(search, new.file, module))
+			add_symbol(search->list, &new);
+	}
+}
+
+static void search_scope(struct symbols *syms, enum scope scope, const struct search *search)
+{
+	size_t i;
+
+	for (i = 0; i < syms->nr_maps; i++) {
+		bool program = is_program(syms, syms->maps[i].path);
+		Dwfl_Module *mod;
+
+		if (program != (scope == SCOPE_PROGRAM))
+			continue;
+		mod = module_of(syms, &syms->maps[i]);
+		if (mod)
+			search_module(search, mod);
+	}
+}
+
+void symbols_find(struct symbols *syms, enum scope scope, const char *file,
+		  const char *name, struct symbol_list *list)
+{
+	struct search search = { .file = file, .name = name, .list = list };
+
+	search_scope(syms, scope, &search);
+}
+
+bool symbols_find_numbered(struct symbols *syms, const char *name, struct symbol *sym)
+{
+	struct symbol_list list = { 0 };
+	struct search search = { .name = name, .numbered = true, .list = &list };
+
+	search_scope(syms, SCOPE_PROGRAM, &search);
+	if (list.nr)
+		*sym = list.entries[0];
+	return list.nr > 0;
+}
+
+/* ---- addresses to names ---- */
+
+/* The bytes of @mod from address @from on; *size is how many there are. */
+static const uint8_t *module_code(Dwfl_Module *mod, uint64_t from, size_t *size, bool *is64)
+{
+	GElf_Addr elf_addr, bias, offset;
+	GElf_Ehdr ehdr;
+	Elf_Data *data;
+	Elf_Scn *scn;
+	Elf *elf;
+
+	elf = dwfl_module_getelf(mod, &bias);
+	if (!elf || !gelf_getehdr(elf, &ehdr))
+		return NULL;
+	*is64 = ehdr.e_ident[EI_CLASS] == ELFCLASS64;
+	elf_addr = from;
+	scn = dwfl_module_address_section(mod, &elf_addr, &bias);
+	data = scn ? elf_rawdata(scn, NULL) : NULL;
+	/* The address is relative to the section now. */
+	offset = elf_addr;
+	if (!data || !data->d_buf || offset >= data->d_size)
+		return NULL;
+	*size = data->d_size - offset;
+	return (const uint8_t *)data->d_buf + offset;
+}
+
+/*
+ * The compilation unit that has @addr.  Not every compiler writes an index of
+ * addresses (.debug_aranges).
+ */
+static Dwarf_Die *unit_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *bias)
+{
+	Dwarf_Die *cu = dwfl_module_addrdie(mod, addr, bias);
+
+	if (cu)
+		return cu;
+	while ((cu = dwfl_module_nextcu(mod, cu, bias))) {
+		if (dwarf_haspc(cu, addr - *bias) == 1)
+			return cu;
+	}
+	return NULL;
+}
+
+/* The line of @addr; *start is the first address of its row in the line table. */
+static Dwarf_Line *line_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Die **cu, Dwarf_Addr *start)
+{
+	Dwarf_Line *line;
+	Dwarf_Addr bias;
+
+	*cu = unit_at(mod, addr, &bias);
+	line = *cu ? dwarf_getsrc_die(*cu, addr - bias) : NULL;
+	if (!line || dwarf_lineaddr(line, start))
+		return NULL;
+	*start += bias;
+	return line;
+}
+
+/* Where code begins that runs on, one instruction after the other, to @addr. */
+static bool known_start(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *start)
+{
+	Dwarf_Die *cu;
+	GElf_Off off;
+	GElf_Sym sym;
+
+	if (line_at(mod, addr, &cu, start))
+		return true;
+	if (!dwfl_module_addrinfo(mod, addr, &off, &sym, NULL, NULL, NULL))
+		return false;
+	*start = addr - off;
+	return true;
+}
+
+static bool is_function_start(Dwfl_Module *mod, uint64_t addr)
+{
+	GElf_Off off;
+	GElf_Sym sym;
+
+	return dwfl_module_addrinfo(mod, addr, &off, &sym, NULL, NULL, NULL) && !off &&
+	       GELF_ST_TYPE(sym.st_info) == STT_FUNC;
+}
+
+/*
+ * The instruction that made an access reported at @ip.  The line table and the
+ * symbols say where instructions begin; without either, @ip - 1 is its last byte.
+ */
+static uint64_t step_back(Dwfl_Module *mod, uint64_t ip, bool in_string)
+{
+	const uint8_t *code;
+	ptrdiff_t offset;
+	Dwarf_Addr start;
+	size_t size;
+	bool is64;
+
+	/* Only a jump or a call gets there. */
+	if (is_function_start(mod, ip))
+		return ip;
+	if (!known_start(mod, ip - 1, &start))
+		return ip - 1;
+	code = module_code(mod, start, &size, &is64);
+	if (!code || ip - start > size)
+		return ip - 1;
+	offset = insn_before(code, size, ip - start, is64, in_string);
+	return offset < 0 ? ip - 1 : start + offset;
+}
+
+/* The function whose body was put in line at @addr, NULL if there is none. */
+static const char *inlined_at(Dwfl_Module *mod, uint64_t addr)
+{
+	Dwarf_Die *cu, *scopes = NULL;
+	const char *name = NULL;
+	Dwarf_Addr bias;
+	int i, nr;
+
+	cu = unit_at(mod, addr, &bias);
+	nr = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
+	for (i = 0; i < nr; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag == DW_TAG_inlined_subroutine)
+			name = dwarf_diename(&scopes[i]);
+		if (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram)
+			break;
+	}
+	free(scopes);
+	return name;
+}
+
+static char *source_of(Dwfl_Module *mod, uint64_t addr)
+{
+	Dwarf_Attribute attr;
+	const char *file, *dir;
+	Dwarf_Addr start;
+	Dwarf_Line *line;
+	Dwarf_Die *cu;
+	size_t len;
+	int nr;
+
+	line = line_at(mod, addr, &cu, &start);
+	file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	if (!file || dwarf_lineno(line, &nr) || nr <= 0)
+		return xstrdup("");
+	/* Relative to where it was compiled is shorter and says as much. */
+	dir = dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &attr));
+	len = dir ? strlen(dir) : 0;
+	if (len && !strncmp(file, dir, len) && file[len] == '/')
+		file += len + 1;
+	if (!strncmp(file, "./", 2))
+		file += 2;
+	return xasprintf("%s:%d", file, nr);
+}
+
+void symbols_place(struct symbols *syms, uint64_t ip, enum back back, struct place *place)
+{
+	uint64_t inside = back == BACK_NONE ? ip : ip - 1;
+	Dwfl_Module *mod = dwfl_addrmodule(symbols_dwfl(syms), inside);
+	const char *name, *inlined, *lib = "";
+	char *tail;
+	GElf_Off off;
+	GElf_Sym sym;
+
+	memset(place, 0, sizeof(*place));
+	if (!mod) {
+		place->where = xasprintf("%#lx", (unsigned long)ip);
+		place->source = xstrdup("");
+		return;
+	}
+	if (back != BACK_NONE)
+		ip = step_back(mod, ip, back == BACK_STRING);
+	if (!is_program(syms, module_path(mod)))
+		lib = base_name(module_path(mod));
+	inlined = inlined_at(mod, ip);
+	tail = xasprintf("%s%s%s%s%s%s", inlined ? " (inlined " : "", inlined ? inlined : "",
+			 inlined ? ")" : "", *lib ? " [" : "", lib, *lib ? "]" : "");
+	name = dwfl_module_addrinfo(mod, ip, &off, &sym, NULL, NULL, NULL);
+	if (name) {
+		place->where = xasprintf("%s+%#lx%s", name, (unsigned long)off, tail);
+		place->function = xstrdup(name);
+	} else {
+		GElf_Addr rel = ip;
+
+		dwfl_module_relocate_address(mod, &rel);
+		place->where = xasprintf("[%s+%#lx]", base_name(module_path(mod)),
+					 (unsigned long)rel);
+	}
+	place->source = source_of(mod, ip);
+	free(tail);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Names of threads, and which processes still run the program that is watched. */
+#ifndef HWBP_TASKS_H
+#define HWBP_TASKS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct tasks;
+
+/* With all threads that @pid has now. */
+struct tasks *tasks_new(pid_t pid);
+
+void tasks_comm(struct tasks *tasks, pid_t pid, pid_t tid, const char *comm);
+void tasks_fork(struct tasks *tasks, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid);
+/* @pid executes another program: what its addresses mean is not known. */
+void tasks_exec(struct tasks *tasks, pid_t pid);
+
+const char *tasks_name(struct tasks *tasks, pid_t tid);
+bool tasks_runs_other(struct tasks *tasks, pid_t pid);
+
+#endif

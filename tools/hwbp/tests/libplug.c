@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A library with one function, whose name is given by the compiler's -DPLUG=. */
+void PLUG(long *to);
+
+void PLUG(long *to)
+{
+	*to += 1;
+}

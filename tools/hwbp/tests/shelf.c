@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Changes a variable of libshelf.so, by calling it. */
+void shelf_add(long n);
+
+int main(void)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		shelf_add(i);
+	return 0;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Messages, allocation and small files. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "util.h"
+
+static void message(const char *prefix, const char *fmt, va_list ap)
+{
+	/* What was reported so far stands before the message. */
+	fflush(NULL);
+	fputs(prefix, stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void die_status(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	message("hwbp: ", fmt, ap);
+	va_end(ap);
+	exit(status);
+}
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	message("hwbp: ", fmt, ap);
+	va_end(ap);
+	exit(EXIT_HWBP);
+}
+
+void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	message("hwbp: note: ", fmt, ap);
+	va_end(ap);
+}
+
+void *xrealloc(void *old, size_t size)
+{
+	void *p = realloc(old, size);
+
+	if (!p)
+		die("out of memory");
+	return p;
+}
+
+void *xzalloc(size_t size)
+{
+	return memset(xrealloc(NULL, size), 0, size);
+}
+
+char *xstrdup(const char *s)
+{
+	size_t size = strlen(s) + 1;
+
+	return memcpy(xrealloc(NULL, size), s, size);
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		die("out of memory");
+	return s;
+}
+
+const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+char *read_line_of(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	if (!f)
+		return NULL;
+	n = getline(&line, &size, f);
+	fclose(f);
+	if (n < 0) {
+		free(line);
+		return NULL;
+	}
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
