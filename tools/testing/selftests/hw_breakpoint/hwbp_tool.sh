@@ -427,6 +427,13 @@ test_stat_counts_exactly()
 	grep -q "(100.00%)" "$report" || complain "$(cat "$report")"
 }
 
+test_stat_of_many_threads()
+{
+	run "$hwbp" stat -o "$report" written -- "$programs/churn" 500
+	status_is 0
+	equal "$(stat_count "$report")" 500 "writes"
+}
+
 test_stat_of_an_attached_program()
 {
 	threads_start 50

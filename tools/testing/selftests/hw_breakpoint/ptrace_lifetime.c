@@ -783,5 +783,6 @@ TEST(two_tracers_write_registers_all_the_time)
 int main(int argc, char **argv)
 {
 	tracee_main(argc, argv);
+	perf_keep_scheduler_patched();
 	return test_harness_run(argc, argv);
 }

@@ -615,6 +615,25 @@ static inline long bp_count(int fd)
 	return read(fd, &count, sizeof(count)) == sizeof(count) ? (long)count : -1;
 }
 
+/*
+ * perf patches the scheduler when the first event of a task comes and when the
+ * last one has gone. That is no subject here, takes longer than most tests, and
+ * is more than some emulators stand: have one event that is always there.
+ */
+static inline void perf_keep_scheduler_patched(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	/* Without it the tests are slower, and no less true. */
+	syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 /* How many more breakpoints fit, or the error that was not ENOSPC. */
 static inline int bp_room(pid_t pid, int cpu)
 {
