@@ -369,9 +369,7 @@ static void expect_data_verdicts(struct kunit *test, unsigned long base, u32 typ
 
 static void a_data_breakpoint_is_a_power_of_two_long_and_aligned(struct kunit *test)
 {
-	unsigned long bases[] = {
-		0, 0x10000, TASK_SIZE_MAX - 128, ALIGN((unsigned long)words, 64),
-	};
+	unsigned long bases[] = { 0, 0x10000, TASK_SIZE_MAX - 128, ALIGN((unsigned long)words, 64) };
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(bases); i++) {
