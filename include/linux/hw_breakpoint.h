@@ -104,8 +104,8 @@ register_user_hw_breakpoint(struct perf_event_attr *attr,
  *
  * The caller serializes changes of @bp.  On failure @bp is as it was.
  *
- * Context: Process context; with interrupts off only on the breakpoint's own
- * task and without a change of the register class.
+ * Context: Process context; with interrupts off only to disable a breakpoint of
+ * the current task.
  * Return: 0, or the errors of register_user_hw_breakpoint().
  */
 int modify_user_hw_breakpoint(struct perf_event *bp,

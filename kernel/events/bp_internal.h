@@ -37,7 +37,7 @@ struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *attr);
  * bp_wide_adopt - take over a claim that a kernel-wide set holds for an event
  * @bp: an event that is being created
  *
- * Return: true if @bp belongs to a set and holds its claim now.
+ * Return: true if @bp belongs to a set. It has the claim now, if the set had.
  */
 bool bp_wide_adopt(struct perf_event *bp);
 

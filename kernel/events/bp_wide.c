@@ -58,7 +58,9 @@ bool bp_wide_adopt(struct perf_event *bp)
 {
 	if (READ_ONCE(bp_wide_maker) != current)
 		return false;
-	return bp_slots_move(&bp_books, &bp->bp_claim, bp_wide_claim);
+	/* A debugger may have given the claim back: then the event has none. */
+	bp_slots_move(&bp_books, &bp->bp_claim, bp_wide_claim);
+	return true;
 }
 
 static struct perf_event **event_of(struct bp_wide *set, int cpu)

@@ -58,6 +58,10 @@ int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 {
 	int err;
 
+	/* No bit of attr.config has a meaning yet. */
+	if (attr->config)
+		return -EINVAL;
+
 	err = hw_breakpoint_arch_parse(bp, attr, hw);
 	if (err)
 		return err;
@@ -112,10 +116,6 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 	if (has_branch_stack(bp) || !bp_books.class[bp_class(&bp->attr)].slots)
 		return -EOPNOTSUPP;
 
-	/* No bit of attr.config has a meaning yet. */
-	if (bp->attr.config)
-		return -EINVAL;
-
 	err = bp_parse(bp, &bp->attr, &hw);
 	if (err)
 		return err;
@@ -133,8 +133,8 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
  * @bp: an event of any PMU that is about to be installed
  * @ctx: where
  *
- * Called by perf core once nothing else can fail, under ctx->mutex.  For an
- * inherited event @ctx is new and nobody else knows it.
+ * Called by perf core under ctx->mutex, once permissions and everything else
+ * are checked.  For an inherited event @ctx is new and nobody else knows it.
  *
  * Return: 0, or -ENOSPC if @bp is a breakpoint and the holders leave no room.
  */

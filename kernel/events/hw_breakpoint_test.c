@@ -1159,6 +1159,8 @@ static void a_wide_breakpoint_leaves_tasks_the_other_registers(struct kunit *tes
 	expect_wide_refused(test, -ENOSPC, watch(&words[0], HW_BREAKPOINT_W), &hits);
 }
 
+#define NR_SHOUTS		8
+
 /* struct shout - a context that may go when unregister has returned */
 struct shout {
 	atomic_t	alive;
@@ -1201,7 +1203,7 @@ static void no_handler_runs_when_unregister_has_returned(struct kunit *test)
 	run_on(test, first_cpu());
 	wake_up_process(writer);
 
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < NR_SHOUTS; i++) {
 		atomic_set(&shout.nr, 0);
 		atomic_set(&shout.alive, 1);
 		set = register_wide_hw_breakpoint(&attr, record_shout, &shout);
@@ -1217,7 +1219,7 @@ static void no_handler_runs_when_unregister_has_returned(struct kunit *test)
 	kthread_stop(writer);
 	run_anywhere();
 
-	KUNIT_EXPECT_EQ(test, i, 20);
+	KUNIT_EXPECT_EQ(test, i, NR_SHOUTS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&shout.late), 0);
 }
 
@@ -1428,6 +1430,7 @@ static void a_modify_after_the_end_of_the_task_takes_nothing(struct kunit *test)
 
 /* ---- A random sequence, and an oracle that counts ---- */
 
+#define NR_STEPS		300
 #define NR_ENTRIES		24
 #define NR_TASKS		(MAX_WORKERS + 1)
 #define NO_TASK			(-1)
@@ -1584,7 +1587,7 @@ static void every_request_is_granted_exactly_if_it_fits(struct kunit *test)
 	for (i = 1; i < NR_TASKS; i++)
 		run->task[i] = start_worker(test)->task;
 
-	for (i = 0; i < 400; i++) {
+	for (i = 0; i < NR_STEPS; i++) {
 		e = &run->entry[prandom_u32_state(&run->rnd) % NR_ENTRIES];
 		if (!stands(e))
 			random_open(test, run, e);

@@ -17,13 +17,13 @@
  * Everything here belongs to one CPU and is used with interrupts off.  What can
  * come in between is #DB, NMI and the kernel debugger:
  *
- *  - #DB reads bp_cpu::reg[].event of slots that bp_cpu::dr7 enables.  Both are
- *    true for the slots that are armed: an event is entered before its slot is
- *    armed and struck out after it is disarmed.
+ *  - #DB reads bp_cpu::reg[].event of slots that cpu_dr7_armed enables.  Both
+ *    are true for the slots that are armed: an event is entered before its slot
+ *    is armed and struck out after it is disarmed.
  *  - NMI asks cpu_dr7 whether DR7 enables anything; see write_dr7().
  *  - The debugger runs while registers are being written too.  It has a wanted
  *    list of its own, asks for another round if it interrupted one, and loads
- *    the registers from bp_cpu::dr7 and bp_cpu::reg[].
+ *    the registers from cpu_dr7_armed and bp_cpu::reg[].
  */
 
 #include <linux/bits.h>
@@ -73,29 +73,36 @@ struct bp_reg {
 /**
  * struct bp_cpu - the breakpoints of a CPU
  * @wanted: what perf wants, by slot
- * @debugger: what the kernel debugger wants, in any slot that perf leaves
  * @reg: the slots
- * @dr7: what DR7 holds or is about to hold
  * @known: the slots whose address register holds @reg.hw.address
  * @open: perf is changing @wanted
- * @stale: @wanted or @debugger has changed since the last look at them
+ * @stale: what is wanted has changed since the last look at it
  * @syncing: the registers are being written
+ * @parked: somebody disarmed the breakpoints before the debugger came and will
+ *	arm them after it has left
  */
 struct bp_cpu {
 	struct bp_want			wanted[HBP_NUM];
-	const struct arch_hw_breakpoint	*debugger[HBP_NUM];
 	struct bp_reg			reg[HBP_NUM];
-	unsigned long			dr7;
 	u8				known;
 	bool				open;
 	bool				stale;
 	bool				syncing;
+	bool				parked;
 };
 
 static DEFINE_PER_CPU(struct bp_cpu, bp_cpu);
 
 DEFINE_PER_CPU(unsigned long, cpu_dr7);
 EXPORT_PER_CPU_SYMBOL(cpu_dr7);
+
+DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
+
+/*
+ * What the kernel debugger wants on every CPU, in slots that perf leaves.
+ * Changed while all other CPUs are stopped.
+ */
+static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
 
 /* The address mask MSRs of AMD processors clear these bits at most. */
 static u32 addr_mask_max __ro_after_init;
@@ -117,14 +124,15 @@ static void write_mask(int slot, u32 mask)
 /*
  * An NMI that finds nothing enabled in cpu_dr7 leaves DR7 alone, so cpu_dr7
  * always covers what DR7 enables: both the old and the new value around the
- * write.  The debugger may load DR7 from bp->dr7 at any point, which is the new
- * value as soon as it could be written.
+ * write.  The debugger and the way out of an NMI may load DR7 from
+ * cpu_dr7_armed at any point, which is the new value as soon as it could be
+ * written.
  */
-static void write_dr7(struct bp_cpu *bp, unsigned long dr7)
+static void write_dr7(unsigned long dr7)
 {
-	this_cpu_write(cpu_dr7, bp->dr7 | dr7);
+	this_cpu_write(cpu_dr7, this_cpu_read(cpu_dr7_armed) | dr7);
 	barrier();
-	WRITE_ONCE(bp->dr7, dr7);
+	this_cpu_write(cpu_dr7_armed, dr7);
 	barrier();
 	set_debugreg(dr7, 7);
 	barrier();
@@ -196,11 +204,11 @@ static void collect_wanted(const struct bp_cpu *bp, struct bp_want *wanted)
 
 	memcpy(wanted, bp->wanted, sizeof(bp->wanted));
 	for (i = 0; i < HBP_NUM; i++) {
-		if (!bp->debugger[i])
+		if (!debugger_wanted[i])
 			continue;
-		slot = free_slot(bp, wanted, bp->debugger[i]);
+		slot = free_slot(bp, wanted, debugger_wanted[i]);
 		if (slot >= 0)
-			wanted[slot].hw = bp->debugger[i];
+			wanted[slot].hw = debugger_wanted[i];
 	}
 }
 
@@ -248,16 +256,16 @@ static void load_slot(struct bp_cpu *bp, int slot, const struct bp_want *want)
 	reg->owner = want->hw;
 }
 
+/* @leave: slots that are armed and shall not be; @load: slots to be loaded */
 static void sync_registers(struct bp_cpu *bp)
 {
-	/* Slots that are armed and shall not be, and those to be loaded */
+	unsigned long dr7, armed = this_cpu_read(cpu_dr7_armed);
 	unsigned int leave = 0, load = 0;
 	struct bp_want wanted[HBP_NUM];
-	unsigned long dr7;
 	int slot;
 
 	/* While nothing is armed others may use the registers: KVM does. */
-	if (!bp->dr7)
+	if (!armed)
 		bp->known = 0;
 
 	collect_wanted(bp, wanted);
@@ -280,12 +288,13 @@ static void sync_registers(struct bp_cpu *bp)
 
 	/* A slot that is armed and changes is disarmed first. */
 	if (leave & load) {
-		write_dr7(bp, disabled(bp->dr7, leave));
+		armed = disabled(armed, leave);
+		write_dr7(armed);
 		forget(bp, leave);
 		leave = 0;
 	}
 
-	dr7 = disabled(bp->dr7, leave);
+	dr7 = disabled(armed, leave);
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		if (!(load & BIT(slot)))
 			continue;
@@ -294,8 +303,8 @@ static void sync_registers(struct bp_cpu *bp)
 	}
 	/* The event of each slot is in place before the slot is armed. */
 	barrier();
-	if (dr7 != bp->dr7)
-		write_dr7(bp, dr7);
+	if (dr7 != armed)
+		write_dr7(dr7);
 	if (leave)
 		forget(bp, leave);
 }
@@ -381,16 +390,15 @@ void arch_hw_breakpoint_commit(void)
 
 /* ---- For those who take the registers away ---- */
 
-void hw_breakpoint_restore(void)
+static void load_addresses(struct bp_cpu *bp)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
 	int slot;
 	u8 known = 0;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		struct bp_reg *reg = &bp->reg[slot];
 
-		if (!dr7_enabled(bp->dr7, slot))
+		if (!dr7_enabled(this_cpu_read(cpu_dr7_armed), slot))
 			continue;
 		set_debugreg(reg->hw.address, slot);
 		if (reg->hw.mask)
@@ -398,9 +406,13 @@ void hw_breakpoint_restore(void)
 		known |= BIT(slot);
 	}
 	bp->known = known;
+}
 
+void hw_breakpoint_restore(void)
+{
+	load_addresses(this_cpu_ptr(&bp_cpu));
 	set_debugreg(DR6_RESERVED, 6);
-	set_debugreg(bp->dr7, 7);
+	set_debugreg(this_cpu_read(cpu_dr7_armed), 7);
 }
 EXPORT_SYMBOL_GPL(hw_breakpoint_restore);
 
@@ -414,8 +426,25 @@ unsigned long amd_get_dr_addr_mask(unsigned int dr)
 EXPORT_SYMBOL_GPL(amd_get_dr_addr_mask);
 #endif
 
+void hw_breakpoint_cpu_init(void)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+
+	/* No event of perf is on a CPU that comes up. */
+	memset(bp->reg, 0, sizeof(bp->reg));
+	this_cpu_write(cpu_dr7_armed, 0);
+	this_cpu_write(cpu_dr7, 0);
+	WRITE_ONCE(bp->stale, true);
+	sync_if_stale(bp);
+}
+
 void hw_breakpoint_debugger_enter(void)
 {
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	unsigned long dr7;
+
+	get_debugreg(dr7, 7);
+	bp->parked = hw_breakpoint_active() && !(dr7 & DR7_ENABLE_ALL);
 	set_debugreg(DR7_FIXED_1, 7);
 }
 
@@ -425,14 +454,20 @@ void hw_breakpoint_debugger_leave(const struct arch_hw_breakpoint *const hw[HBP_
 	int i;
 
 	for (i = 0; i < HBP_NUM; i++)
-		bp->debugger[i] = hw[i];
+		debugger_wanted[i] = hw[i];
 	WRITE_ONCE(bp->stale, true);
 	if (!bp->open)
 		sync_if_stale(bp);
-	hw_breakpoint_restore();
+
+	/*
+	 * DR6 belongs to a #DB that may be on its way. Where the debugger came
+	 * in through an NMI or a #DB, the way out of that arms the breakpoints.
+	 */
+	load_addresses(bp);
+	set_debugreg(bp->parked ? DR7_FIXED_1 : this_cpu_read(cpu_dr7_armed), 7);
 }
 
-static int __init hw_breakpoint_cpu_init(void)
+static int __init hw_breakpoint_setup(void)
 {
 	/* CPUID Fn8000_0001 ECX: masks reach to bit 31, not only to bit 11 */
 	const u32 addr_mask_ext = BIT(30);
@@ -445,7 +480,7 @@ static int __init hw_breakpoint_cpu_init(void)
 
 	return 0;
 }
-core_initcall(hw_breakpoint_cpu_init);
+core_initcall(hw_breakpoint_setup);
 
 /* ---- #DB ---- */
 
@@ -466,14 +501,19 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 		if (!(hits & (DR_TRAP0 << slot)))
 			continue;
 
-		/* The bit may be set for a slot that is not armed: ignore it. */
-		if (!dr7_enabled(READ_ONCE(bp->dr7), slot)) {
+		event = READ_ONCE(reg->event);
+		execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
+
+		/*
+		 * The bit may be set for a slot that is not armed: ignore it.
+		 * A fault on the very write that disarms it must not come again.
+		 */
+		if (!dr7_enabled(this_cpu_read(cpu_dr7_armed), slot)) {
+			if (execute && reg->hw.address == regs->ip)
+				regs->flags |= X86_EFLAGS_RF;
 			*dr6 &= ~(DR_TRAP0 << slot);
 			continue;
 		}
-
-		event = READ_ONCE(reg->event);
-		execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
 
 		/*
 		 * An instruction breakpoint is a fault and comes alone.  Where
@@ -634,9 +674,8 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw)
 {
-	/*
-	 * An aligned range does not wrap, and one with a mask is too short to
-	 * reach from user space to the kernel across the hole.
-	 */
-	return hw->address + dr7_ctl_bytes(hw->ctl) - 1 >= TASK_SIZE_MAX;
+	unsigned long bytes = hw->mask ? hw->mask + 1UL : dr7_ctl_bytes(hw->ctl);
+
+	/* An aligned range does not wrap. */
+	return hw->address + bytes - 1 >= TASK_SIZE_MAX;
 }

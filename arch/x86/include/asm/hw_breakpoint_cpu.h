@@ -18,6 +18,9 @@
  */
 DECLARE_PER_CPU(unsigned long, cpu_dr7);
 
+/* What DR7 holds, or shall hold when nobody needs breakpoints out of the way */
+DECLARE_PER_CPU(unsigned long, cpu_dr7_armed);
+
 /* True if a breakpoint is armed on this CPU. */
 static __always_inline bool hw_breakpoint_active(void)
 {
@@ -39,10 +42,19 @@ static __always_inline void hw_breakpoint_disable(void)
  */
 void hw_breakpoint_restore(void);
 
+/**
+ * hw_breakpoint_cpu_init - start with reset registers
+ *
+ * On a CPU that comes up.
+ *
+ * Context: Interrupts off.
+ */
+void hw_breakpoint_cpu_init(void);
+
 /*
  * Disarms breakpoints for a stretch of code that must not trap, and returns
- * what local_db_restore() puts back.  In a virtual machine even reading DR7
- * is an exit, so cpu_dr7 is asked first.
+ * what local_db_restore() has to know: whether there were any.  In a virtual
+ * machine even reading DR7 is an exit, so cpu_dr7 is asked first.
  */
 static __always_inline unsigned long local_db_save(void)
 {
@@ -67,8 +79,9 @@ static __always_inline void local_db_restore(unsigned long dr7)
 	/* Nothing of what precedes may be moved down to where DR7 is live. */
 	barrier();
 
+	/* The debugger or a handler may have changed breakpoints meanwhile. */
 	if (dr7)
-		set_debugreg(dr7, 7);
+		set_debugreg(__this_cpu_read(cpu_dr7_armed), 7);
 }
 
 #ifdef CONFIG_CPU_SUP_AMD

@@ -21,8 +21,11 @@ skip()
 [ -w "$PARAM" ] || skip "no kgdbts in this kernel"
 [ ! -e /proc/lockdep ] || skip "lockdep objects to the debugger's software breakpoints"
 
+# While others patch text the debugger cannot set its software breakpoints, and
+# kgdbts takes that for a failure: let static keys settle, and step only once (I1).
+sleep 3
 dmesg -c > /dev/null
-echo V1 > "$PARAM"
+echo V1I1 > "$PARAM"
 i=0
 while [ $i -lt 600 ] && ! dmesg | grep -q "Unregistered I/O driver kgdbts"; do
 	sleep 0.5

@@ -617,8 +617,8 @@ static inline long bp_count(int fd)
 
 /*
  * perf patches the scheduler when the first event of a task comes and when the
- * last one has gone. That is no subject here, takes longer than most tests, and
- * is more than some emulators stand: have one event that is always there.
+ * last one has gone. That is no subject here, and some emulators now and then
+ * trip over code that changes while it runs: have one event that is always there.
  */
 static inline void perf_keep_scheduler_patched(void)
 {
@@ -630,7 +630,7 @@ static inline void perf_keep_scheduler_patched(void)
 		.exclude_hv = 1,
 	};
 
-	/* Without it the tests are slower, and no less true. */
+	/* The tests are as true without it. */
 	syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
