@@ -96,6 +96,7 @@ bench: out/bzImage out/base/bzImage root
 
 check:
 	@$(BIN)/check
+	@$(QEMU)/verdict_test > /dev/null || { echo "check: $(QEMU)/verdict_test fails" >&2; exit 1; }
 
 export:
 	@$(BIN)/export --verify out/series

@@ -574,6 +574,10 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 	/* Read on the switch of IBRS */
 	if (overlaps_percpu(addr, end, x86_spec_ctrl_current, cpu))
 		return true;
+	/* Where a trap from user mode finds the stack */
+	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->top_of_stack,
+		     sizeof_field(struct pcpu_hot, top_of_stack)))
+		return true;
 #ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
 	/* Call depth tracking counts from the first call on. */
 	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->call_depth,
@@ -596,6 +600,9 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 	int cpu;
 
 	if (overlaps(addr, end, (void *)CPU_ENTRY_AREA_BASE, CPU_ENTRY_AREA_MAP_SIZE))
+		return true;
+	/* What the flush of branch predictions on entry writes to its MSR */
+	if (overlaps(addr, end, &x86_pred_cmd, sizeof(x86_pred_cmd)))
 		return true;
 	/* Where the base of the per-CPU data is read from */
 #ifdef CONFIG_SMP

@@ -369,7 +369,9 @@ static void expect_data_verdicts(struct kunit *test, unsigned long base, u32 typ
 
 static void a_data_breakpoint_is_a_power_of_two_long_and_aligned(struct kunit *test)
 {
-	unsigned long bases[] = { 0, 0x10000, TASK_SIZE_MAX - 128, ALIGN((unsigned long)words, 64) };
+	unsigned long bases[] = {
+		0, 0x10000, TASK_SIZE_MAX - 128, ALIGN((unsigned long)words, 64),
+	};
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(bases); i++) {
@@ -499,6 +501,7 @@ static void what_the_way_into_db_touches_is_never_watched(struct kunit *test)
 
 	expect_never_watched(test, "entry area", -1, (void *)CPU_ENTRY_AREA_BASE,
 			     CPU_ENTRY_AREA_MAP_SIZE);
+	expect_never_watched(test, "x86_pred_cmd", -1, &x86_pred_cmd, sizeof(x86_pred_cmd));
 
 	for_each_possible_cpu(cpu) {
 		expect_never_watched(test, "entry area", cpu, get_cpu_entry_area(cpu),
@@ -508,6 +511,9 @@ static void what_the_way_into_db_touches_is_never_watched(struct kunit *test)
 		expect_percpu_never_watched(test, cpu_tlbstate, cpu);
 		expect_percpu_never_watched(test, cpu_dr7, cpu);
 		expect_percpu_never_watched(test, x86_spec_ctrl_current, cpu);
+		expect_never_watched(test, "stack pointer", cpu,
+				     &per_cpu_ptr(&pcpu_hot, cpu)->top_of_stack,
+				     sizeof_field(struct pcpu_hot, top_of_stack));
 #ifdef CONFIG_SMP
 		expect_never_watched(test, "offset", cpu, &__per_cpu_offset[cpu],
 				     sizeof(__per_cpu_offset[cpu]));
@@ -567,6 +573,19 @@ static void the_kernel_begins_where_user_space_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, in_kernel((unsigned long)called, 8, HW_BREAKPOINT_X), 1);
 	KUNIT_EXPECT_EQ(test, in_kernel(~0UL, 1, HW_BREAKPOINT_W), 1);
 	KUNIT_EXPECT_EQ(test, in_kernel(~0UL - 7, 8, HW_BREAKPOINT_X), 1);
+}
+
+/* With and without a processor that has masks */
+static void a_long_range_into_the_kernel_is_in_the_kernel(struct kunit *test)
+{
+	struct arch_hw_breakpoint hw = { .ctl = DR_LEN_1 | DR_RW_WRITE, .mask = 0x1fff };
+
+	hw.address = TASK_SIZE_MAX - 0x2000;
+	KUNIT_EXPECT_EQ(test, arch_check_bp_in_kernelspace(&hw), 0);
+	hw.address = TASK_SIZE_MAX - 0x1fff;
+	KUNIT_EXPECT_EQ(test, arch_check_bp_in_kernelspace(&hw), 1);
+	hw.address = TASK_SIZE_MAX;
+	KUNIT_EXPECT_EQ(test, arch_check_bp_in_kernelspace(&hw), 1);
 }
 
 /* ---- Cases: what the registers hold ---- */
@@ -963,17 +982,62 @@ static void a_register_changes_hands_without_a_write(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out_new, 1);
 }
 
+/* An event that perf knows nothing of: it counts and holds no claim. */
+static struct perf_event *make_fifth(struct kunit *test, int word)
+{
+	struct perf_event *event;
+
+	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, event);
+	KUNIT_ASSERT_EQ(test, parse((unsigned long)&words[word], 8, HW_BREAKPOINT_W,
+				    counter_arch_bp(event)), 0);
+
+	return event;
+}
+
+static void a_slot_changes_hands_when_all_are_armed(struct kunit *test)
+{
+	struct perf_event *fifth = make_fifth(test, 4);
+	struct regs before, changed, back;
+	struct fixture *f = test->priv;
+	int i, gone, stay;
+
+	for (i = 0; i < HBP_NUM; i++)
+		arm_word(test, i);
+
+	local_irq_disable();
+	read_regs(&before);
+	arch_hw_breakpoint_begin();
+	arch_uninstall_hw_breakpoint(f->bp[1]);
+	arch_install_hw_breakpoint(fifth);
+	arch_hw_breakpoint_commit();
+	read_regs(&changed);
+	gone = write_hits(f, 1);
+	stay = write_hits(f, 0) + write_hits(f, 2) + write_hits(f, 3);
+	write_word(4);
+	arch_hw_breakpoint_begin();
+	arch_uninstall_hw_breakpoint(fifth);
+	arch_install_hw_breakpoint(f->bp[1]);
+	arch_hw_breakpoint_commit();
+	read_regs(&back);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, nr_enabled(&changed), HBP_NUM);
+	KUNIT_EXPECT_EQ(test, slot_at(&changed, &words[1]), -1);
+	KUNIT_EXPECT_EQ(test, slot_at(&changed, &words[4]), slot_at(&before, &words[1]));
+	KUNIT_EXPECT_EQ(test, gone, 0);
+	KUNIT_EXPECT_EQ(test, stay, 3);
+	KUNIT_EXPECT_EQ(test, local64_read(&fifth->count), 1LL);
+	KUNIT_EXPECT_MEMEQ(test, &back, &before, sizeof(back));
+	KUNIT_EXPECT_EQ(test, write_hits(f, 1), 1);
+}
+
 static void a_fifth_breakpoint_finds_no_register(struct kunit *test)
 {
-	struct arch_hw_breakpoint *hw;
+	struct perf_event *fifth = make_fifth(test, 4);
 	struct regs before, after;
-	struct perf_event *fifth;
 	int i, err;
 
-	fifth = kunit_kzalloc(test, sizeof(*fifth), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, fifth);
-	hw = counter_arch_bp(fifth);
-	KUNIT_ASSERT_EQ(test, parse((unsigned long)&words[4], 8, HW_BREAKPOINT_W, hw), 0);
 	for (i = 0; i < HBP_NUM; i++)
 		arm_word(test, i);
 
@@ -1051,6 +1115,42 @@ static void local_db_save_silences_until_local_db_restore(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, silent, 0);
 	KUNIT_EXPECT_MEMEQ(test, &restored, &before, sizeof(before));
 	KUNIT_EXPECT_EQ(test, hits, 2);
+}
+
+static void local_db_restore_arms_what_is_wanted_by_then(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct perf_event *old, *new;
+	int inside, out_old, out_new;
+	struct regs saved, restored;
+	unsigned long dr7;
+
+	old = arm_word(test, 0);
+	new = hold_word(test, 1, 1);
+
+	local_irq_disable();
+	dr7 = local_db_save();
+	read_regs(&saved);
+	inside = write_hits(f, 0) + write_hits(f, 1);
+	arch_hw_breakpoint_begin();
+	arch_uninstall_hw_breakpoint(old);
+	arch_install_hw_breakpoint(new);
+	arch_hw_breakpoint_commit();
+	local_db_restore(dr7);
+	read_regs(&restored);
+	out_old = write_hits(f, 0);
+	out_new = write_hits(f, 1);
+	arch_uninstall_hw_breakpoint(new);
+	arch_install_hw_breakpoint(old);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, saved.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, inside, 0);
+	KUNIT_EXPECT_EQ(test, restored.dr7, restored.books);
+	KUNIT_EXPECT_EQ(test, slot_at(&restored, &words[0]), -1);
+	KUNIT_EXPECT_GE(test, slot_at(&restored, &words[1]), 0);
+	KUNIT_EXPECT_EQ(test, out_old, 0);
+	KUNIT_EXPECT_EQ(test, out_new, 1);
 }
 
 /* As a guest that has used them leaves them */
@@ -1340,6 +1440,58 @@ static void a_debugger_gets_what_perf_leaves(struct kunit *test)
 	KUNIT_EXPECT_GE(test, slot_at(&back, &words[HBP_NUM + 1]), 0);
 }
 
+static void a_debugger_leaves_arming_to_local_db_restore(struct kunit *test)
+{
+	struct debugger *dbg = start_debugger(test, 1);
+	struct regs before, inside, left, restored;
+	unsigned long dr7;
+
+	arm_word(test, 0);
+
+	local_irq_disable();
+	read_regs(&before);
+	dr7 = local_db_save();
+	hw_breakpoint_debugger_enter();
+	read_regs(&inside);
+	hw_breakpoint_debugger_leave(dbg->list);
+	read_regs(&left);
+	local_db_restore(dr7);
+	read_regs(&restored);
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave(no_list);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, inside.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, left.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, restored.dr7, restored.books);
+	KUNIT_EXPECT_EQ(test, nr_enabled(&restored), 2);
+	KUNIT_EXPECT_EQ(test, slot_at(&restored, &words[0]), slot_at(&before, &words[0]));
+	KUNIT_EXPECT_GE(test, slot_at(&restored, &words[HBP_NUM]), 0);
+}
+
+static void a_cpu_that_comes_up_gets_the_debuggers_breakpoints(struct kunit *test)
+{
+	struct debugger *dbg = start_debugger(test, 2);
+	struct regs reset, up;
+
+	local_irq_disable();
+	hw_breakpoint_debugger_leave(dbg->list);
+	scramble_registers();
+	hw_breakpoint_disable();
+	read_regs(&reset);
+	hw_breakpoint_cpu_init();
+	read_regs(&up);
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave(no_list);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, reset.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, up.dr7, up.books);
+	KUNIT_EXPECT_EQ(test, nr_enabled(&up), 2);
+	KUNIT_EXPECT_GE(test, slot_at(&up, &words[HBP_NUM]), 0);
+	KUNIT_EXPECT_GE(test, slot_at(&up, &words[HBP_NUM + 1]), 0);
+}
+
 /* ---- Cases: the causes of a #DB ---- */
 
 /**
@@ -1354,9 +1506,9 @@ struct trap {
 	bool		done;
 };
 
-static struct trap trap(unsigned long dr6, u16 cs)
+static struct trap trap_at(void *ip, unsigned long dr6, u16 cs)
 {
-	struct pt_regs regs = { .cs = cs };
+	struct pt_regs regs = { .cs = cs, .ip = (unsigned long)ip };
 	struct trap trap = { .dr6 = dr6 };
 
 	local_irq_disable();
@@ -1365,6 +1517,11 @@ static struct trap trap(unsigned long dr6, u16 cs)
 	trap.flags = regs.flags;
 
 	return trap;
+}
+
+static struct trap trap(unsigned long dr6, u16 cs)
+{
+	return trap_at(NULL, dr6, cs);
 }
 
 static void a_trap_without_a_breakpoint_is_left_alone(struct kunit *test)
@@ -1446,6 +1603,27 @@ static void an_instruction_breakpoint_lets_the_step_go_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.dr6, DR_STEP + 0UL);
 	KUNIT_EXPECT_EQ(test, t.flags & X86_EFLAGS_RF, 0UL);
 	KUNIT_EXPECT_EQ(test, take_hits(f, 0), 0);
+}
+
+/* The fault on the write that disarms a breakpoint would come again and again. */
+static void an_instruction_that_was_watched_a_moment_ago_runs(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct trap here, elsewhere;
+	int slot;
+
+	arm(test, 0, watch(called, sizeof(long), HW_BREAKPOINT_X));
+	slot = slot_now(test, called);
+	KUNIT_ASSERT_GE(test, slot, 0);
+	drop(test, 0);
+
+	here = trap_at(called, DR_TRAP0 << slot, __KERNEL_CS);
+	elsewhere = trap_at(write_word, DR_TRAP0 << slot, __KERNEL_CS);
+	KUNIT_EXPECT_EQ(test, take_hits(f, 0), 0);
+	KUNIT_EXPECT_TRUE(test, here.done);
+	KUNIT_EXPECT_EQ(test, here.flags & X86_EFLAGS_RF, X86_EFLAGS_RF);
+	KUNIT_EXPECT_TRUE(test, elsewhere.done);
+	KUNIT_EXPECT_EQ(test, elsewhere.flags & X86_EFLAGS_RF, 0UL);
 }
 
 static void a_hit_in_user_mode_may_end_in_a_signal(struct kunit *test)
@@ -1548,6 +1726,7 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(what_is_next_to_entry_data_can_be_watched),
 	KUNIT_CASE(an_instruction_on_the_kprobe_blacklist_is_refused),
 	KUNIT_CASE(the_kernel_begins_where_user_space_ends),
+	KUNIT_CASE(a_long_range_into_the_kernel_is_in_the_kernel),
 	KUNIT_CASE(an_armed_breakpoint_is_in_one_slot_and_leaves_it),
 	KUNIT_CASE(every_kind_is_armed_as_itself),
 	KUNIT_CASE(a_breakpoint_keeps_its_slot_when_others_come_and_go),
@@ -1561,9 +1740,11 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(only_the_slot_that_changes_is_written),
 	KUNIT_CASE(a_hit_in_an_open_batch_is_of_the_event_that_was_armed),
 	KUNIT_CASE(a_register_changes_hands_without_a_write),
+	KUNIT_CASE(a_slot_changes_hands_when_all_are_armed),
 	KUNIT_CASE(a_fifth_breakpoint_finds_no_register),
 	KUNIT_CASE(hw_breakpoint_active_tells_whether_one_is_armed),
 	KUNIT_CASE(local_db_save_silences_until_local_db_restore),
+	KUNIT_CASE(local_db_restore_arms_what_is_wanted_by_then),
 	KUNIT_CASE(registers_that_were_lost_are_restored),
 	KUNIT_CASE(registers_that_others_used_are_not_believed),
 	KUNIT_CASE(a_debugger_gets_registers_next_to_perf),
@@ -1571,10 +1752,13 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_debugger_in_an_open_batch_waits_for_its_commit),
 	KUNIT_CASE(a_debugger_does_not_push_perf_out),
 	KUNIT_CASE(a_debugger_gets_what_perf_leaves),
+	KUNIT_CASE(a_debugger_leaves_arming_to_local_db_restore),
+	KUNIT_CASE(a_cpu_that_comes_up_gets_the_debuggers_breakpoints),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
 	KUNIT_CASE(the_bit_of_a_slot_that_is_not_armed_is_ignored),
 	KUNIT_CASE(each_bit_is_a_hit_of_its_slot),
 	KUNIT_CASE(an_instruction_breakpoint_lets_the_step_go_first),
+	KUNIT_CASE(an_instruction_that_was_watched_a_moment_ago_runs),
 	KUNIT_CASE(a_hit_in_user_mode_may_end_in_a_signal),
 	KUNIT_CASE(an_excluded_mode_is_no_hit),
 	{ }
