@@ -39,7 +39,7 @@ static const __u64 *parse_read(const __u64 *p, __u64 format, struct sample *s)
 }
 
 static const __u64 *parse_regs(const __u64 *p, __u64 mask, __u64 *abi,
-				  const __u64 **regs)
+			       const __u64 **regs)
 {
 	*abi = *p++;
 	*regs = p;
