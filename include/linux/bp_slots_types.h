@@ -9,6 +9,8 @@
 #include <linux/rbtree_types.h>
 #include <linux/types.h>
 
+struct bp_holder;
+
 #define BP_SLOTS_CLASSES	2
 
 /**
@@ -31,7 +33,10 @@ struct bp_domain {
 
 /**
  * struct bp_claim - a right to registers
+ * @link: in the list of all claims
  * @node: link in bp_domain::bound, if @domain and @cpu >= 0
+ * @holder: for those who list the claims, who has it; set before the first use
+ *	by whoever embeds the claim, NULL in a perf event
  * @domain: whose claim it is; NULL for a claim of a CPU itself
  * @cpu: where it holds; -1 for every CPU its domain may run on
  * @class: class of registers
@@ -39,16 +44,31 @@ struct bp_domain {
  * @flexible: shares one register with the other flexible claims
  * @held: it stands in the books
  *
- * Written under the lock of the books only.  A claim of zeros is not held.
+ * All but @holder is written under the lock of the books only.  A claim of zeros
+ * is not held.
  */
 struct bp_claim {
+	struct list_head	link;
 	struct rb_node		node;
+	const struct bp_holder	*holder;
 	struct bp_domain	*domain;
 	int			cpu;
 	u8			class;
 	u8			weight;
 	bool			flexible;
 	bool			held;
+};
+
+/**
+ * struct bp_opened - attributes as the user gave them, where perf changes its own
+ * @sample_period: period or frequency; PERF_EVENT_IOC_PERIOD changes it
+ * @sample_max_stack: 0 becomes the limit that was set at the time
+ * @enable_on_exec: is cleared on exec
+ */
+struct bp_opened {
+	u64	sample_period;
+	u16	sample_max_stack;
+	bool	enable_on_exec;
 };
 
 #endif /* _LINUX_BP_SLOTS_TYPES_H */

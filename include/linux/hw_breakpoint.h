@@ -6,7 +6,8 @@
  * address range (attr.bp_addr, attr.bp_len, attr.bp_type) either for one task,
  * wherever it runs, or on every CPU, whatever runs there.  Each breakpoint
  * holds a debug register of the CPUs it may run on from the moment it is
- * registered: what is registered fires, what cannot be held is refused.
+ * registered: what is registered fires, what cannot be held is refused.  Only
+ * those that ask for it take turns instead; see HW_BREAKPOINT_FLEXIBLE.
  */
 #ifndef _LINUX_HW_BREAKPOINT_H
 #define _LINUX_HW_BREAKPOINT_H
@@ -41,6 +42,17 @@ static inline void ptrace_breakpoint_init(struct perf_event_attr *attr)
 {
 	hw_breakpoint_init(attr);
 	attr->exclude_kernel = 1;
+}
+
+/*
+ * Bits of attr.config.  A flexible breakpoint does not hold a register all the
+ * time: any number of them take turns on those that the others leave.
+ */
+#define HW_BREAKPOINT_FLEXIBLE	(1ULL << 0)
+
+static inline bool hw_breakpoint_is_flexible(const struct perf_event_attr *attr)
+{
+	return attr->config & HW_BREAKPOINT_FLEXIBLE;
 }
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
@@ -80,6 +92,50 @@ static inline struct arch_hw_breakpoint *counter_arch_bp(struct perf_event *bp)
 }
 
 /**
+ * struct bp_holder - whose a claim is that is not embedded in a perf event
+ * @addr: address that is watched
+ * @len: length, in bytes
+ * @bp_type: HW_BREAKPOINT_*
+ * @handler: what is called at a hit; NULL for the kernel debugger
+ *
+ * For the list of claims in debugfs.
+ */
+struct bp_holder {
+	unsigned long		addr;
+	unsigned long		len;
+	u32			bp_type;
+	perf_overflow_handler_t	handler;
+};
+
+/**
+ * struct bp_reg_state - what a register of the hardware holds
+ * @armed: it holds a breakpoint; if not, nothing else is said
+ * @addr: address that is watched
+ * @len: length, in bytes
+ * @bp_type: HW_BREAKPOINT_*
+ * @event: whose hit it would be; NULL for the kernel debugger's
+ */
+struct bp_reg_state {
+	bool			armed;
+	unsigned long		addr;
+	unsigned long		len;
+	u32			bp_type;
+	struct perf_event	*event;
+};
+
+/**
+ * struct hw_breakpoint_range - what a breakpoint watches
+ * @addr: address
+ * @len: length, in bytes
+ * @type: HW_BREAKPOINT_*
+ */
+struct hw_breakpoint_range {
+	unsigned long	addr;
+	unsigned long	len;
+	u32		type;
+};
+
+/**
  * register_user_hw_breakpoint - watch an address for one task
  * @attr: what to watch; see hw_breakpoint_init(), ptrace_breakpoint_init()
  * @triggered: called at each hit, in exception context with interrupts off
@@ -89,8 +145,9 @@ static inline struct arch_hw_breakpoint *counter_arch_bp(struct perf_event *bp)
  * Context: Process context, may sleep.
  * Return: the breakpoint, or ERR_PTR(): -EINVAL for a malformed @attr,
  * -EOPNOTSUPP for what the hardware lacks, -EPERM for a kernel address without
- * CAP_SYS_ADMIN, -ENOSPC if no register is left for @tsk on some CPU, -ESRCH
- * if @tsk has exited, -ENOMEM.
+ * CAP_SYS_ADMIN, -ENOSPC if no register is left for @tsk on some CPU (a flexible
+ * one shares it with the other flexible ones there), -ESRCH if @tsk has exited,
+ * -ENOMEM.
  */
 struct perf_event *
 register_user_hw_breakpoint(struct perf_event_attr *attr,
@@ -100,7 +157,8 @@ register_user_hw_breakpoint(struct perf_event_attr *attr,
 /**
  * modify_user_hw_breakpoint - change a task's breakpoint
  * @bp: the breakpoint
- * @attr: new attributes; bp_addr, bp_len, bp_type and disabled are looked at
+ * @attr: new attributes; bp_addr, bp_len, bp_type and disabled are looked at,
+ *	config has to be as it is
  *
  * The caller serializes changes of @bp.  On failure @bp is as it was.
  *
@@ -123,7 +181,7 @@ void unregister_hw_breakpoint(struct perf_event *bp);
 
 /**
  * register_wide_hw_breakpoint - watch an address on every CPU
- * @attr: what to watch; see hw_breakpoint_init()
+ * @attr: what to watch; see hw_breakpoint_init(). Not HW_BREAKPOINT_FLEXIBLE
  * @triggered: called at each hit, in exception context with interrupts off
  * @context: for @triggered, in event->overflow_handler_context
  *
@@ -146,6 +204,48 @@ register_wide_hw_breakpoint(struct perf_event_attr *attr,
  * Context: Process context, may sleep; not under cpus_read_lock().
  */
 void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events);
+
+/**
+ * modify_wide_hw_breakpoint_local - re-point this CPU's member of a kernel-wide set
+ * @bp: the event of this CPU, of those that register_wide_hw_breakpoint() returned
+ * @attr: bp_addr, bp_len and bp_type are looked at, config has to be as it is
+ *
+ * The members of other CPUs, and of CPUs that come online later, stay as they
+ * are.  Takes no lock and allocates nothing.  When it returns the registers are
+ * changed, unless it interrupted somebody who is changing registers of this CPU:
+ * he does it then, before anything else can run here.  @bp->attr follows; who
+ * may interrupt a change uses read_wide_hw_breakpoint_local() instead.  On
+ * failure nothing has changed.
+ *
+ * Context: Any, NMI and the handler of @bp included; not preemptible.  Not after
+ * unregister_wide_hw_breakpoint() began.
+ * Return: 0; -EINVAL for a malformed @attr, for an event that is no member of a
+ * set or of another CPU, and for one that would need a register of another
+ * class; -EOPNOTSUPP for what the hardware or the architecture cannot do.
+ */
+int modify_wide_hw_breakpoint_local(struct perf_event *bp,
+				    const struct perf_event_attr *attr);
+
+/**
+ * read_wide_hw_breakpoint_local - tell what this CPU's member of a set watches
+ * @bp: the event of this CPU
+ * @range: filled in; never with a mixture of two
+ *
+ * Context: Any, NMI and the handler of @bp included; not preemptible.
+ */
+void read_wide_hw_breakpoint_local(const struct perf_event *bp,
+				   struct hw_breakpoint_range *range);
+
+/**
+ * bp_current_version - read the translation of a member of a kernel-wide set
+ * @bp: the event, of this CPU
+ * @hw: filled in; what the architecture keeps there itself says nothing
+ *
+ * For arch_hw_breakpoint_repoint().
+ *
+ * Context: Any, on the CPU of @bp.
+ */
+void bp_current_version(const struct perf_event *bp, struct arch_hw_breakpoint *hw);
 
 /**
  * hw_breakpoint_is_used - tell whether any breakpoint holds a register
@@ -178,14 +278,14 @@ int dbg_release_bp_slot(struct perf_event *bp);
 /**
  * dbg_reserve_bp_slots - take a register on every CPU, from a debugger
  * @claims: nr_cpu_ids claims, none of them held
- * @bp_type: HW_BREAKPOINT_*
+ * @holder: what they are for; stays valid while they are held
  *
  * As dbg_reserve_bp_slot(), for a debugger that arms breakpoints by itself.
  *
  * Context: Any.
  * Return: 0; -ENOSPC, in which case no register was taken; or -EBUSY.
  */
-int dbg_reserve_bp_slots(struct bp_claim *claims, u32 bp_type);
+int dbg_reserve_bp_slots(struct bp_claim *claims, const struct bp_holder *holder);
 
 /**
  * dbg_release_bp_slots - give the registers back, from a debugger
@@ -195,6 +295,24 @@ int dbg_reserve_bp_slots(struct bp_claim *claims, u32 bp_type);
  * Return: 0, or -EBUSY if a stopped CPU is in the middle of a change.
  */
 int dbg_release_bp_slots(struct bp_claim *claims);
+
+/**
+ * hw_breakpoint_trim_flexible - make room for the claims of a debugger
+ *
+ * Flexible breakpoints of this CPU that have more registers than is left for
+ * them lose them soon.
+ *
+ * Context: Any, on the CPU in question.
+ */
+void hw_breakpoint_trim_flexible(void);
+
+/**
+ * hw_breakpoint_takes_turns - tell whether a group has a register for a turn only
+ * @leader: the leader of the group, which is scheduled in
+ *
+ * Context: On the CPU of the group, its perf context locked.
+ */
+bool hw_breakpoint_takes_turns(struct perf_event *leader);
 
 /**
  * release_bp_slot - give the register of a breakpoint back
@@ -225,6 +343,9 @@ void flush_ptrace_hw_breakpoint(struct task_struct *tsk);
 int init_hw_breakpoint(void);
 int hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx);
 void hw_breakpoint_release(struct perf_event *bp);
+int hw_breakpoint_modify(struct perf_event *event,
+			 const struct perf_event_attr *attr);
+int hw_breakpoint_follow(struct perf_event *child, const struct perf_event *parent);
 
 #else /* !CONFIG_HAVE_HW_BREAKPOINT */
 
@@ -243,12 +364,20 @@ register_wide_hw_breakpoint(struct perf_event_attr *attr,
 static inline void
 unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events) { }
 static inline bool hw_breakpoint_is_used(void) { return false; }
+static inline bool
+hw_breakpoint_takes_turns(struct perf_event *leader) { return false; }
 static inline void flush_ptrace_hw_breakpoint(struct task_struct *tsk) { }
 static inline int init_hw_breakpoint(void) { return 0; }
 static inline int
 hw_breakpoint_claim(struct perf_event *bp,
 		    struct perf_event_context *ctx) { return 0; }
 static inline void hw_breakpoint_release(struct perf_event *bp) { }
+static inline int
+hw_breakpoint_modify(struct perf_event *event,
+		     const struct perf_event_attr *attr) { return -EOPNOTSUPP; }
+static inline int
+hw_breakpoint_follow(struct perf_event *child,
+		     const struct perf_event *parent) { return 0; }
 
 #endif /* CONFIG_HAVE_HW_BREAKPOINT */
 #endif /* _LINUX_HW_BREAKPOINT_H */

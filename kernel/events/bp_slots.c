@@ -10,7 +10,9 @@
  * CPU pays for the CPUs that it is bound to.
  */
 
+#include <linux/bitops.h>
 #include <linux/errno.h>
+#include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -19,22 +21,20 @@
 
 /* ---- Histograms ---- */
 
-static u32 *level(struct bp_levels *levels, unsigned int n)
-{
-	return &levels->count[min(n, BP_SLOTS_MAX + 1)];
-}
-
 static void level_enter(struct bp_levels *levels, unsigned int n)
 {
-	(*level(levels, n))++;
+	n = min(n, BP_SLOTS_MAX + 1);
+	levels->count[n]++;
+	levels->occupied |= BIT(n);
 }
 
 static void level_leave(struct bp_levels *levels, unsigned int n)
 {
-	u32 *count = level(levels, n);
-
-	if (!WARN_ON_ONCE(!*count))
-		(*count)--;
+	n = min(n, BP_SLOTS_MAX + 1);
+	if (WARN_ON_ONCE(!levels->count[n]))
+		return;
+	if (!--levels->count[n])
+		levels->occupied &= ~BIT(n);
 }
 
 /*
@@ -44,14 +44,9 @@ static void level_leave(struct bp_levels *levels, unsigned int n)
  */
 static unsigned int level_top(const struct bp_levels *levels, unsigned int slots)
 {
-	unsigned int n;
+	unsigned int n = fls(levels->occupied & GENMASK(slots, 0));
 
-	for (n = slots; n; n--) {
-		if (levels->count[n])
-			break;
-	}
-
-	return n;
+	return n ? n - 1 : 0;
 }
 
 /* ---- What a domain holds on one CPU ---- */
@@ -246,8 +241,15 @@ static void book(struct bp_slots *bs, struct bp_claim *claim, bool enter)
 	else
 		book_any(books, claim, enter);
 
+	if (enter)
+		list_add_tail(&claim->link, &bs->list);
+	else
+		list_del(&claim->link);
 	/* bp_slots_in_use() looks at it without the lock. */
 	WRITE_ONCE(books->claims, books->claims + (enter ? 1 : -1));
+	/* As does bp_slots_version(). */
+	if (!claim->flexible)
+		WRITE_ONCE(bs->version, bs->version + 1 ?: 1);
 	claim->held = enter;
 }
 
@@ -335,6 +337,7 @@ static void fill_claim(struct bp_claim *claim, const struct bp_claim_spec *spec,
 		       struct bp_domain *domain, int cpu)
 {
 	*claim = (struct bp_claim) {
+		.holder		= claim->holder,
 		.domain		= domain,
 		.cpu		= cpu,
 		.class		= spec->class,
@@ -376,6 +379,29 @@ static int reserve_all_locked(struct bp_slots *bs, struct bp_claim *claims,
 	}
 
 	return err;
+}
+
+static int change_locked(struct bp_slots *bs, struct bp_claim *claim,
+			 const struct bp_claim_spec *spec)
+{
+	struct bp_claim old;
+
+	if (!claim->held || claim->flexible != spec->flexible)
+		return -EINVAL;
+
+	old = *claim;
+	book(bs, claim, false);
+	fill_claim(claim, spec, old.domain, old.cpu);
+	book(bs, claim, true);
+	if (claim_fits(bs, claim))
+		return 0;
+
+	/* What stood in the books before fits again. */
+	book(bs, claim, false);
+	claim->class = old.class;
+	claim->weight = old.weight;
+	book(bs, claim, true);
+	return -ENOSPC;
 }
 
 static int check_request(const struct bp_slots *bs,
@@ -471,7 +497,6 @@ int bp_slots_try_reserve_all(struct bp_slots *bs, struct bp_claim *claims,
 int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
 		    const struct bp_claim_spec *spec)
 {
-	struct bp_claim old;
 	unsigned long flags;
 	int err;
 
@@ -480,26 +505,41 @@ int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
 		return err;
 
 	raw_spin_lock_irqsave(&bs->lock, flags);
-	if (!claim->held || claim->flexible != spec->flexible) {
-		err = -EINVAL;
-		goto out;
-	}
-
-	old = *claim;
-	book(bs, claim, false);
-	fill_claim(claim, spec, old.domain, old.cpu);
-	book(bs, claim, true);
-	if (claim_fits(bs, claim))
-		goto out;
-
-	/* What stood in the books before fits again. */
-	err = -ENOSPC;
-	book(bs, claim, false);
-	claim->class = old.class;
-	claim->weight = old.weight;
-	book(bs, claim, true);
-out:
+	err = change_locked(bs, claim, spec);
 	raw_spin_unlock_irqrestore(&bs->lock, flags);
+
+	return err;
+}
+
+int bp_slots_change_all(struct bp_slots *bs,
+			struct bp_claim *(*next)(struct bp_claim *claim, void *arg),
+			void *arg, const struct bp_claim_spec *old,
+			const struct bp_claim_spec *new)
+{
+	struct bp_claim *claim, *refused;
+	unsigned long flags;
+	int err;
+
+	err = check_spec(bs, new);
+	if (err)
+		return err;
+
+	raw_spin_lock_irqsave(&bs->lock, flags);
+	for (claim = next(NULL, arg); claim; claim = next(claim, arg)) {
+		if (!claim->held)
+			continue;
+		err = change_locked(bs, claim, new);
+		if (err)
+			break;
+	}
+	/* What stood in the books before fits again. */
+	refused = claim;
+	for (claim = next(NULL, arg); err && claim != refused; claim = next(claim, arg)) {
+		if (claim->held)
+			WARN_ON_ONCE(change_locked(bs, claim, old));
+	}
+	raw_spin_unlock_irqrestore(&bs->lock, flags);
+
 	return err;
 }
 
@@ -512,7 +552,11 @@ bool bp_slots_move(struct bp_slots *bs, struct bp_claim *to,
 	raw_spin_lock_irqsave(&bs->lock, flags);
 	held = from->held && !WARN_ON_ONCE(to->held || from->domain);
 	if (held) {
+		const struct bp_holder *holder = to->holder;
+
 		*to = *from;
+		to->holder = holder;
+		list_replace(&from->link, &to->link);
 		from->held = false;
 	}
 	raw_spin_unlock_irqrestore(&bs->lock, flags);
@@ -543,6 +587,86 @@ int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim)
 	return 0;
 }
 
+unsigned int bp_slots_spare(struct bp_slots *bs, unsigned int class,
+			    const struct bp_domain *domain, int cpu)
+{
+	struct bp_class_books *books = &bs->class[class];
+	unsigned int guaranteed;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&bs->lock, flags);
+	guaranteed = books->cpu[cpu].guaranteed;
+	if (domain)
+		guaranteed += domain_share(domain, class, cpu).guaranteed;
+	raw_spin_unlock_irqrestore(&bs->lock, flags);
+
+	return books->slots - min(guaranteed, books->slots);
+}
+
+unsigned long bp_slots_version(const struct bp_slots *bs)
+{
+	/* Books that change now are not of this version any more. */
+	return READ_ONCE(bs->version);
+}
+
+bool bp_slots_full(struct bp_slots *bs, const struct bp_claim_spec *spec,
+		   const struct bp_domain *domain)
+{
+	typeof(&domain->any[0]) any = &domain->any[spec->class];
+	unsigned int weight = spec->flexible ? 0 : spec->weight;
+	unsigned long flags;
+	unsigned int total;
+
+	/* Not to see a request that is being judged. */
+	raw_spin_lock_irqsave(&bs->lock, flags);
+	total = any->guaranteed + weight + (spec->flexible || any->flexible);
+	raw_spin_unlock_irqrestore(&bs->lock, flags);
+
+	return total > bs->class[spec->class].slots;
+}
+
+void bp_slots_walk_begin(struct bp_slots *bs, struct bp_walk *walk)
+{
+	unsigned long flags;
+
+	*walk = (struct bp_walk) { };
+	raw_spin_lock_irqsave(&bs->lock, flags);
+	list_add(&walk->mark.link, &bs->list);
+	raw_spin_unlock_irqrestore(&bs->lock, flags);
+}
+
+bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
+			void (*look)(const struct bp_claim *claim, void *arg),
+			void *arg)
+{
+	struct bp_claim *claim = &walk->mark;
+	unsigned long flags;
+	bool found = false;
+
+	raw_spin_lock_irqsave(&bs->lock, flags);
+	list_for_each_entry_continue(claim, &bs->list, link) {
+		/* The mark of another walk */
+		if (!claim->weight)
+			continue;
+		list_move(&walk->mark.link, &claim->link);
+		look(claim, arg);
+		found = true;
+		break;
+	}
+	raw_spin_unlock_irqrestore(&bs->lock, flags);
+
+	return found;
+}
+
+void bp_slots_walk_end(struct bp_slots *bs, struct bp_walk *walk)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&bs->lock, flags);
+	list_del(&walk->mark.link);
+	raw_spin_unlock_irqrestore(&bs->lock, flags);
+}
+
 bool bp_slots_in_use(const struct bp_slots *bs)
 {
 	unsigned int class;
@@ -562,8 +686,10 @@ int bp_slots_init(struct bp_slots *bs, unsigned int nr_cpus,
 	unsigned int class;
 
 	memset(bs, 0, sizeof(*bs));
+	bs->version = 1;
 	raw_spin_lock_init(&bs->lock);
 	bs->nr_cpus = nr_cpus;
+	INIT_LIST_HEAD(&bs->list);
 
 	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
 		struct bp_class_books *books = &bs->class[class];
@@ -579,7 +705,8 @@ int bp_slots_init(struct bp_slots *bs, unsigned int nr_cpus,
 		}
 		books->slots = slots[class];
 		books->cpu_held.count[0] = nr_cpus;
-		books->cpu_promised.count[0] = nr_cpus;
+		books->cpu_held.occupied = BIT(0);
+		books->cpu_promised = books->cpu_held;
 	}
 
 	return 0;

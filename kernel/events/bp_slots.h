@@ -27,10 +27,12 @@
 #define BP_SLOTS_MAX		16
 
 /*
- * How many members (domains, CPUs) stand at each level.  The levels above
- * BP_SLOTS_MAX are one: no books ever stay there.
+ * How many members (domains, CPUs) stand at each level, and as bits at which of
+ * them anybody does.  The levels above BP_SLOTS_MAX are one: no books ever stay
+ * there.
  */
 struct bp_levels {
+	u32	occupied;
 	u32	count[BP_SLOTS_MAX + 2];
 };
 
@@ -75,11 +77,15 @@ struct bp_class_books {
  * @lock: protects all of it, the claims and the domains; a leaf, taken with
  *	interrupts off, under raw locks of perf too
  * @nr_cpus: CPUs are 0 ... @nr_cpus - 1
+ * @version: changes with every guaranteed claim that comes or goes; never 0
+ * @list: all claims, and the marks of those who walk along them
  * @class: the books of each class
  */
 struct bp_slots {
 	raw_spinlock_t		lock;
 	unsigned int		nr_cpus;
+	unsigned long		version;
+	struct list_head	list;
 	struct bp_class_books	class[BP_SLOTS_CLASSES];
 };
 
@@ -183,6 +189,23 @@ int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
 		    const struct bp_claim_spec *spec);
 
 /**
+ * bp_slots_change_all - change the class or weight of several claims or of none
+ * @bs: the books
+ * @next: which claim comes after @claim, the first after NULL; called more than
+ *	once, under the lock. Claims that are not held are left out
+ * @arg: for @next
+ * @old: what the claims are, all the same
+ * @new: what they shall be
+ *
+ * Context: Any but NMI.
+ * Return: as bp_slots_change().  If it fails, all claims are what they were.
+ */
+int bp_slots_change_all(struct bp_slots *bs,
+			struct bp_claim *(*next)(struct bp_claim *claim, void *arg),
+			void *arg, const struct bp_claim_spec *old,
+			const struct bp_claim_spec *new);
+
+/**
  * bp_slots_move - hand a CPU's claim over
  * @bs: the books
  * @to: the new holder, not held
@@ -212,6 +235,87 @@ void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim);
  * Return: 0, or -EBUSY if the books are locked.
  */
 int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
+
+/**
+ * bp_slots_spare - count the registers that guaranteed claims leave
+ * @bs: the books
+ * @class: class of registers
+ * @domain: what runs on the CPU; NULL for nothing that has claims
+ * @cpu: where
+ *
+ * Context: Any but NMI.
+ * Return: registers of @class on @cpu that neither a guaranteed claim of the CPU
+ * nor one of @domain is for.
+ */
+unsigned int bp_slots_spare(struct bp_slots *bs, unsigned int class,
+			    const struct bp_domain *domain, int cpu);
+
+/**
+ * bp_slots_version - tell whether what guaranteed claims leave can have changed
+ * @bs: the books
+ *
+ * Context: Any; takes no lock.
+ * Return: a number other than 0. What bp_slots_spare() says after that number was
+ * read stays true at least as long as the number stays the same, but for a
+ * request that is being judged.
+ */
+unsigned long bp_slots_version(const struct bp_slots *bs);
+
+/**
+ * bp_slots_full - tell whether a domain has too much for one more claim
+ * @bs: the books
+ * @spec: what would be asked for
+ * @domain: who would ask
+ *
+ * Looks at what @domain itself holds on every CPU: "no" means nothing.
+ *
+ * Context: Any but NMI.
+ * Return: true if a request would be refused wherever it is for.
+ */
+bool bp_slots_full(struct bp_slots *bs, const struct bp_claim_spec *spec,
+		   const struct bp_domain *domain);
+
+/**
+ * struct bp_walk - somebody on the way along all claims
+ * @mark: stands in the list behind what was seen last; has no weight
+ */
+struct bp_walk {
+	struct bp_claim	mark;
+};
+
+/**
+ * bp_slots_walk_begin - start at the first claim
+ * @bs: the books
+ * @walk: the walk; bp_slots_walk_end() has to follow
+ *
+ * Context: Any but NMI.
+ */
+void bp_slots_walk_begin(struct bp_slots *bs, struct bp_walk *walk);
+
+/**
+ * bp_slots_walk_next - look at one more claim
+ * @bs: the books
+ * @walk: the walk
+ * @look: called for the claim, under the lock: what it is in stays that long
+ * @arg: for @look
+ *
+ * A claim that is there from begin to end is seen once; others may be.
+ *
+ * Context: Any but NMI.
+ * Return: false if there is none left, and @look was not called.
+ */
+bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
+			void (*look)(const struct bp_claim *claim, void *arg),
+			void *arg);
+
+/**
+ * bp_slots_walk_end - stop walking
+ * @bs: the books
+ * @walk: the walk
+ *
+ * Context: Any but NMI.
+ */
+void bp_slots_walk_end(struct bp_slots *bs, struct bp_walk *walk);
 
 /**
  * bp_slots_in_use - tell whether any claim stands

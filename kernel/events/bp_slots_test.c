@@ -11,8 +11,8 @@
  *
  * A request has to be granted exactly if this holds with the new claim on the
  * list.  After each request (in large worlds: now and then) every number in the
- * books has to be what the list says, and when the last claim is gone nothing
- * may be left in them.
+ * books, and all that they tell others, has to be what the list says, and when
+ * the last claim is gone nothing may be left in them.
  */
 
 #include <kunit/test.h>
@@ -43,10 +43,16 @@ struct request {
 	struct bp_claim_spec	spec;
 };
 
-/* struct entry - what the oracle knows of one claim */
+/**
+ * struct entry - what the oracle knows of one claim
+ * @request: what it is
+ * @held: it stands
+ * @seen: how often it was met on a walk
+ */
 struct entry {
 	struct request	request;
 	bool		held;
+	unsigned int	seen;
 };
 
 /* struct tally - what one holder has of one class on one CPU */
@@ -72,7 +78,9 @@ struct tally {
  * @entries: what the oracle knows of them
  * @cpu_tally: scratch; of each CPU
  * @domain_tally: scratch; of each domain, or of one domain on each CPU
+ * @strangers: claims met on a walk that are not on the list
  * @thorough: compare after each request, and judge by the whole world
+ * @turns: each that many comparisons all questions have been asked
  * @calls: number of requests so far
  */
 struct world {
@@ -88,7 +96,9 @@ struct world {
 	struct entry		*entries;
 	struct tally		*cpu_tally;
 	struct tally		*domain_tally;
+	unsigned int		strangers;
 	bool			thorough;
+	unsigned int		turns;
 	unsigned long		calls;
 };
 
@@ -258,6 +268,12 @@ static struct bp_domain *domain_of(struct world *w, const struct request *reques
 	return request->domain == THE_CPU ? NULL : &w->domains[request->domain];
 }
 
+/* Never looked into; each claim has another one. */
+static const struct bp_holder *holder_of(struct world *w, unsigned int id)
+{
+	return (const struct bp_holder *)&w->entries[id];
+}
+
 static void compare_claims(struct world *w)
 {
 	unsigned int i;
@@ -268,6 +284,8 @@ static void compare_claims(struct world *w)
 
 		must(w, claim->held == w->entries[i].held,
 		     "claim held as on the list", i);
+		must(w, claim->holder == holder_of(w, i),
+		     "claim has the holder it had", i);
 		if (!claim->held)
 			continue;
 		must(w, claim->domain == domain_of(w, request) &&
@@ -315,7 +333,11 @@ static void compare_levels(struct world *w, const struct bp_levels *have,
 			   const struct bp_levels *want, const char *what,
 			   long number)
 {
-	must(w, !memcmp(have, want, sizeof(*have)), what, number);
+	unsigned int i;
+
+	must(w, !memcmp(have->count, want->count, sizeof(have->count)), what, number);
+	for (i = 0; i < ARRAY_SIZE(want->count); i++)
+		must(w, !(have->occupied & BIT(i)) == !want->count[i], what, number);
 }
 
 static unsigned int promised(unsigned int guaranteed, unsigned int flexible)
@@ -323,9 +345,60 @@ static unsigned int promised(unsigned int guaranteed, unsigned int flexible)
 	return flexible ? guaranteed + 1 : guaranteed;
 }
 
+/* Whether it is the turn of a question that is too dear to be asked each time. */
+static bool asks(const struct world *w, unsigned int what)
+{
+	return what % w->turns == w->calls % w->turns;
+}
+
+static void compare_spare(struct world *w, unsigned int class, int domain, int cpu)
+{
+	unsigned int taken = w->cpu_tally[cpu].guaranteed, want = 0;
+	struct bp_domain *d = NULL;
+
+	if (domain != THE_CPU) {
+		d = &w->domains[domain];
+		taken += w->domain_tally[domain].guaranteed;
+	}
+	if (taken < w->slots[class])
+		want = w->slots[class] - taken;
+
+	must(w, bp_slots_spare(&w->bs, class, d, cpu) == want,
+	     d ? "spare for a domain on CPU" : "spare for nobody on CPU", cpu);
+}
+
+/* Is there a place where @domain could have @spec if it were alone? */
+static bool fits_alone(const struct world *w, const struct tally *domain,
+		       const struct bp_claim_spec *spec)
+{
+	unsigned int weight = domain->any_guaranteed;
+	bool shared = domain->any_flexible || spec->flexible;
+
+	if (!spec->flexible)
+		weight += spec->weight;
+
+	return weight + shared <= w->slots[spec->class];
+}
+
+static void compare_full(struct world *w, unsigned int class, int domain)
+{
+	struct bp_claim_spec spec = { .class = class, .weight = 1 };
+	const struct tally *tally = &w->domain_tally[domain];
+	const struct bp_domain *d = &w->domains[domain];
+
+	for (; spec.weight <= w->slots[class] + 1; spec.weight++)
+		must(w, bp_slots_full(&w->bs, &spec, d) ==
+		     !fits_alone(w, tally, &spec), "full for weight", spec.weight);
+
+	spec.weight = 1;
+	spec.flexible = true;
+	must(w, bp_slots_full(&w->bs, &spec, d) == !fits_alone(w, tally, &spec),
+	     "full for a flexible claim", domain);
+}
+
 /* The oracle has what each domain has on @cpu; compares what holds there. */
 static void compare_cpu(struct world *w, const struct bp_class_books *books,
-			int cpu)
+			unsigned int class, int cpu)
 {
 	const struct tally *own = &w->cpu_tally[cpu];
 	const struct bp_cpu_books *here = &books->cpu[cpu];
@@ -349,6 +422,13 @@ static void compare_cpu(struct world *w, const struct bp_class_books *books,
 	compare_levels(w, &here->held, &want.held, "held on CPU", cpu);
 	compare_levels(w, &here->promised, &want.promised, "promised on CPU",
 		       cpu);
+
+	if (asks(w, cpu))
+		compare_spare(w, class, THE_CPU, cpu);
+	for (domain = 0; domain < w->nr_domains; domain++) {
+		if (asks(w, (domain + 1) * w->nr_cpus + cpu))
+			compare_spare(w, class, domain, cpu);
+	}
 }
 
 /* The oracle has what each domain has; compares what holds on any CPU. */
@@ -365,6 +445,8 @@ static void compare_any(struct world *w, const struct bp_class_books *books,
 		must(w, d->any[class].guaranteed == tally->any_guaranteed &&
 		     d->any[class].flexible == tally->any_flexible,
 		     "claims for any CPU of domain", domain);
+		if (asks(w, domain))
+			compare_full(w, class, domain);
 		if (!tally->any_guaranteed && !tally->any_flexible)
 			continue;
 		held.count[tally->any_guaranteed]++;
@@ -387,7 +469,7 @@ static void compare_class(struct world *w, unsigned int class)
 		const struct tally *own = &w->cpu_tally[cpu];
 
 		tally_of_cpu(w, class, cpu);
-		compare_cpu(w, books, cpu);
+		compare_cpu(w, books, class, cpu);
 		held.count[own->guaranteed]++;
 		promises.count[promised(own->guaranteed, own->flexible)]++;
 	}
@@ -404,12 +486,46 @@ static void compare_class(struct world *w, unsigned int class)
 	must(w, books->slots == w->slots[class], "registers of class", class);
 }
 
+static void see_claim(const struct bp_claim *claim, void *world)
+{
+	struct world *w = world;
+	unsigned int id = claim - w->claims;
+
+	if (claim < w->claims || id >= w->nr_entries || !claim->held)
+		w->strangers++;
+	else
+		w->entries[id].seen++;
+}
+
+/* Whoever walks along all claims sees those on the list, and each of them once. */
+static void compare_walk(struct world *w)
+{
+	struct bp_walk walk;
+	unsigned int i;
+
+	for (i = 0; i < w->nr_entries; i++)
+		w->entries[i].seen = 0;
+	w->strangers = 0;
+
+	bp_slots_walk_begin(&w->bs, &walk);
+	while (bp_slots_walk_next(&w->bs, &walk, see_claim, w))
+		;
+	bp_slots_walk_end(&w->bs, &walk);
+
+	must(w, !w->strangers, "strangers met on a walk", w->strangers);
+	for (i = 0; i < w->nr_entries; i++)
+		must(w, w->entries[i].seen == w->entries[i].held,
+		     "seen on a walk as it is held", i);
+}
+
 static void compare(struct world *w)
 {
 	unsigned int class, i, held = 0;
 
 	compare_claims(w);
 	compare_links(w);
+	if (asks(w, 0))
+		compare_walk(w);
 	for (class = 0; class < BP_SLOTS_CLASSES; class++)
 		compare_class(w, class);
 
@@ -444,6 +560,8 @@ static int reserve(struct world *w, unsigned int id,
 	entry->request = *request;
 	entry->held = true;
 	want = verdict(w, request);
+	if (domain && bp_slots_full(&w->bs, &request->spec, domain))
+		must(w, want, "full, and there is room", want);
 
 	if (other_way(w))
 		err = bp_slots_try_reserve(&w->bs, claim, &request->spec,
@@ -472,6 +590,33 @@ static int change(struct world *w, unsigned int id,
 	must(w, err == want, "verdict on another spec", err);
 	if (err)
 		entry->request = old;
+	settle(w);
+
+	return err;
+}
+
+static struct bp_claim *next_in_world(struct bp_claim *claim, void *arg)
+{
+	struct world *w = arg;
+
+	claim = claim ? claim + 1 : w->claims;
+	return claim < w->claims + w->nr_claims ? claim : NULL;
+}
+
+/* All single claims, which are as @old says, in one step. */
+static int change_everything(struct world *w, const struct bp_claim_spec *old,
+			     const struct bp_claim_spec *new)
+{
+	unsigned int id;
+	int err, want;
+
+	for (id = 0; id < w->nr_claims; id++)
+		w->entries[id].request.spec = *new;
+	want = rule_holds_everywhere(w, new->class) ? 0 : -ENOSPC;
+	err = bp_slots_change_all(&w->bs, next_in_world, w, old, new);
+	must(w, err == want, "verdict on another spec for all", err);
+	for (id = 0; err && id < w->nr_claims; id++)
+		w->entries[id].request.spec = *old;
 	settle(w);
 
 	return err;
@@ -575,7 +720,7 @@ static struct world *open_world(struct kunit *test, unsigned int nr_cpus,
 				unsigned int nr_domains, unsigned int nr_claims,
 				unsigned int slots, unsigned int other_slots)
 {
-	unsigned int tallies = max(nr_cpus, nr_domains);
+	unsigned int tallies = max(nr_cpus, nr_domains), i;
 	struct world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
@@ -587,6 +732,7 @@ static struct world *open_world(struct kunit *test, unsigned int nr_cpus,
 	w->slots[0] = slots;
 	w->slots[1] = other_slots;
 	w->thorough = true;
+	w->turns = 1;
 
 	w->domains = kunit_kcalloc(test, nr_domains, sizeof(*w->domains), GFP_KERNEL);
 	w->claims = kunit_kcalloc(test, w->nr_entries, sizeof(*w->claims), GFP_KERNEL);
@@ -598,7 +744,11 @@ static struct world *open_world(struct kunit *test, unsigned int nr_cpus,
 	KUNIT_ASSERT_NOT_NULL(test, w->entries);
 	KUNIT_ASSERT_NOT_NULL(test, w->cpu_tally);
 	KUNIT_ASSERT_NOT_NULL(test, w->domain_tally);
+	for (i = 0; i < w->nr_entries; i++)
+		w->claims[i].holder = holder_of(w, i);
 
+	/* Whatever there was before */
+	memset(&w->bs, 0xff, sizeof(w->bs));
 	KUNIT_ASSERT_EQ(test, bp_slots_init(&w->bs, nr_cpus, w->slots), 0);
 	test->priv = w;
 	compare(w);
@@ -1063,6 +1213,29 @@ static void test_change_to_another_class(struct kunit *test)
 	}
 }
 
+static void test_change_of_all_or_of_none(struct kunit *test)
+{
+	const struct bp_claim_spec one = { .class = 1, .weight = 1 };
+	const struct bp_claim_spec two = { .class = 1, .weight = 2 };
+	struct world *w = open_world(test, 3, 3, 32, 4, 2);
+	unsigned int domain;
+
+	/* What one domain takes costs another nothing, all of them the CPU. */
+	for (domain = 0; domain < 3; domain++)
+		GRANTED(ask(w, domain, ANYWHERE, GUARANTEED(1)));
+	GRANTED(change_everything(w, &GUARANTEED(1), &one));
+	GRANTED(change_everything(w, &one, &two));
+	GRANTED(change_everything(w, &two, &GUARANTEED(1)));
+
+	/* The last of them finds no room: the first stay what they are too. */
+	GRANTED(ask(w, 2, 1, GUARANTEED(1)));
+	GRANTED(ask(w, 2, 1, GUARANTEED(1)));
+	REFUSED(change_everything(w, &GUARANTEED(1), &one));
+	REFUSED(change_everything(w, &GUARANTEED(1), &GUARANTEED(2)));
+	release(w, 4);
+	GRANTED(change_everything(w, &GUARANTEED(1), &one));
+}
+
 static void test_change_of_a_flexible_claim_is_one_of_class(struct kunit *test)
 {
 	const struct bp_claim_spec other = {
@@ -1177,6 +1350,182 @@ static void test_in_use_until_the_last_claim_is_gone(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, bp_slots_in_use(&w->bs));
 }
 
+/* ---- What the books tell ---- */
+
+static void expect_spare(struct world *w, unsigned int nobody, unsigned int first,
+			 unsigned int second)
+{
+	KUNIT_EXPECT_EQ(w->test, bp_slots_spare(&w->bs, 0, NULL, 1), nobody);
+	KUNIT_EXPECT_EQ(w->test, bp_slots_spare(&w->bs, 0, &w->domains[0], 1),
+			first);
+	KUNIT_EXPECT_EQ(w->test, bp_slots_spare(&w->bs, 0, &w->domains[1], 1),
+			second);
+}
+
+static void test_spare_is_what_guaranteed_claims_leave(struct kunit *test)
+{
+	const struct bp_claim_spec other = { .class = 1, .weight = 2 };
+	struct world *w = small_world(test);
+	int of_cpu, of_domain;
+
+	expect_spare(w, 4, 4, 4);
+	of_cpu = GRANTED(ask(w, THE_CPU, 1, GUARANTEED(1)));
+	expect_spare(w, 3, 3, 3);
+	of_domain = GRANTED(ask(w, 0, ANYWHERE, GUARANTEED(2)));
+	expect_spare(w, 3, 1, 3);
+	GRANTED(ask(w, 0, 1, GUARANTEED(1)));
+	expect_spare(w, 3, 0, 3);
+	GRANTED(ask(w, 1, 1, GUARANTEED(1)));
+	expect_spare(w, 3, 0, 2);
+
+	/* Elsewhere, and of another class */
+	GRANTED(ask(w, 1, 2, GUARANTEED(2)));
+	GRANTED(ask(w, THE_CPU, 0, GUARANTEED(2)));
+	GRANTED(ask(w, THE_CPU, 1, other));
+	GRANTED(ask(w, 1, ANYWHERE, other));
+	expect_spare(w, 3, 0, 2);
+	KUNIT_EXPECT_EQ(test, bp_slots_spare(&w->bs, 1, &w->domains[1], 1), 0);
+
+	release(w, of_cpu);
+	expect_spare(w, 4, 1, 3);
+	GRANTED(change(w, of_domain, &GUARANTEED(1)));
+	expect_spare(w, 4, 2, 3);
+	release(w, of_domain);
+	expect_spare(w, 4, 3, 3);
+}
+
+static void test_flexible_claims_are_spared_no_register(struct kunit *test)
+{
+	struct world *w = small_world(test);
+
+	GRANTED(ask(w, THE_CPU, 1, FLEXIBLE));
+	GRANTED(ask(w, 0, ANYWHERE, FLEXIBLE));
+	GRANTED(ask(w, 0, 1, FLEXIBLE));
+	expect_spare(w, 4, 4, 4);
+	GRANTED(ask(w, 0, 1, GUARANTEED(3)));
+	expect_spare(w, 4, 1, 4);
+}
+
+static void test_a_domain_that_is_full_is_told_so(struct kunit *test)
+{
+	struct world *w = small_world(test);
+	struct bp_domain *domain = &w->domains[0];
+	int flexible;
+
+	GRANTED(ask(w, 0, ANYWHERE, GUARANTEED(2)));
+	KUNIT_EXPECT_FALSE(test, bp_slots_full(&w->bs, &GUARANTEED(2), domain));
+	KUNIT_EXPECT_TRUE(test, bp_slots_full(&w->bs, &GUARANTEED(3), domain));
+	KUNIT_EXPECT_FALSE(test, bp_slots_full(&w->bs, &FLEXIBLE, domain));
+
+	flexible = GRANTED(ask(w, 0, ANYWHERE, FLEXIBLE));
+	KUNIT_EXPECT_FALSE(test, bp_slots_full(&w->bs, &GUARANTEED(1), domain));
+	KUNIT_EXPECT_TRUE(test, bp_slots_full(&w->bs, &GUARANTEED(2), domain));
+	KUNIT_EXPECT_FALSE(test, bp_slots_full(&w->bs, &FLEXIBLE, domain));
+	release(w, flexible);
+
+	GRANTED(ask(w, 0, ANYWHERE, GUARANTEED(2)));
+	KUNIT_EXPECT_TRUE(test, bp_slots_full(&w->bs, &FLEXIBLE, domain));
+	KUNIT_EXPECT_TRUE(test, bp_slots_full(&w->bs, &GUARANTEED(1), domain));
+	KUNIT_EXPECT_FALSE(test, bp_slots_full(&w->bs, &GUARANTEED(1),
+					       &w->domains[1]));
+}
+
+static void test_a_full_place_does_not_make_a_domain_full(struct kunit *test)
+{
+	struct world *w = small_world(test);
+
+	GRANTED(ask(w, THE_CPU, 0, GUARANTEED(4)));
+	GRANTED(ask(w, 0, 1, GUARANTEED(4)));
+	KUNIT_EXPECT_FALSE(test, bp_slots_full(&w->bs, &GUARANTEED(4),
+					       &w->domains[0]));
+	REFUSED(ask(w, 0, ANYWHERE, GUARANTEED(1)));
+	GRANTED(ask(w, 0, 2, GUARANTEED(4)));
+}
+
+/* One step; how often each claim has been met so far is in the entries. */
+static bool walk_on(struct world *w, struct bp_walk *walk)
+{
+	return bp_slots_walk_next(&w->bs, walk, see_claim, w);
+}
+
+static void expect_seen(struct world *w, unsigned int id, unsigned int times)
+{
+	KUNIT_EXPECT_EQ(w->test, w->entries[id].seen, times);
+}
+
+static void test_walks_do_not_see_each_other(struct kunit *test)
+{
+	struct world *w = small_world(test);
+	int first = GRANTED(ask(w, 0, 0, GUARANTEED(1)));
+	int last = GRANTED(ask(w, THE_CPU, 0, GUARANTEED(1)));
+	struct bp_walk one, two;
+
+	w->thorough = false;
+	w->entries[first].seen = 0;
+	w->entries[last].seen = 0;
+	memset(&one, 0xff, sizeof(one));
+	memset(&two, 0xff, sizeof(two));
+	bp_slots_walk_begin(&w->bs, &one);
+	bp_slots_walk_begin(&w->bs, &two);
+	KUNIT_EXPECT_TRUE(test, walk_on(w, &one));
+	KUNIT_EXPECT_TRUE(test, walk_on(w, &two));
+	expect_seen(w, first, 2);
+	KUNIT_EXPECT_TRUE(test, walk_on(w, &two));
+	KUNIT_EXPECT_FALSE(test, walk_on(w, &two));
+	bp_slots_walk_end(&w->bs, &two);
+	KUNIT_EXPECT_TRUE(test, walk_on(w, &one));
+	KUNIT_EXPECT_FALSE(test, walk_on(w, &one));
+	bp_slots_walk_end(&w->bs, &one);
+	expect_seen(w, first, 2);
+	expect_seen(w, last, 2);
+	KUNIT_EXPECT_EQ(test, w->strangers, 0);
+}
+
+static void test_claims_come_and_go_during_a_walk(struct kunit *test)
+{
+	struct world *w = small_world(test);
+	int id[4], i, late;
+	struct bp_walk walk;
+
+	w->thorough = false;
+	for (i = 0; i < 4; i++) {
+		id[i] = GRANTED(ask(w, THE_CPU, 0, GUARANTEED(1)));
+		w->entries[id[i]].seen = 0;
+	}
+
+	bp_slots_walk_begin(&w->bs, &walk);
+	KUNIT_EXPECT_TRUE(test, walk_on(w, &walk));
+	KUNIT_EXPECT_TRUE(test, walk_on(w, &walk));
+	/* What was seen first and last, and what would be seen next */
+	release(w, id[0]);
+	release(w, id[1]);
+	release(w, id[2]);
+	late = GRANTED(ask(w, THE_CPU, 1, GUARANTEED(1)));
+	REFUSED(ask(w, THE_CPU, 1, GUARANTEED(4)));
+	w->entries[late].seen = 0;
+	KUNIT_EXPECT_TRUE(test, walk_on(w, &walk));
+	expect_seen(w, id[3], 1);
+	while (walk_on(w, &walk))
+		;
+	bp_slots_walk_end(&w->bs, &walk);
+
+	expect_seen(w, id[3], 1);
+	KUNIT_EXPECT_LE(test, w->entries[late].seen, 1);
+	KUNIT_EXPECT_EQ(test, w->strangers, 0);
+}
+
+static void test_a_walk_among_nobody_ends(struct kunit *test)
+{
+	struct world *w = small_world(test);
+	struct bp_walk walk;
+
+	bp_slots_walk_begin(&w->bs, &walk);
+	KUNIT_EXPECT_FALSE(test, walk_on(w, &walk));
+	KUNIT_EXPECT_FALSE(test, walk_on(w, &walk));
+	bp_slots_walk_end(&w->bs, &walk);
+	KUNIT_EXPECT_FALSE(test, bp_slots_in_use(&w->bs));
+}
+
 /* ---- Locked books ---- */
 
 static void test_try_is_busy_while_the_books_are_locked(struct kunit *test)
@@ -1231,6 +1580,12 @@ static const struct malformed malformed_requests[] = {
 	{ "domain on a CPU after the last",
 	  { 0, 3, { .weight = 1 } }, -ENODEV },
 	{ "CPU far after the last", { 0, INT_MAX, { .weight = 1 } }, -ENODEV },
+	{ "no weight on a CPU after the last", { 0, 3, { } }, -EINVAL },
+	{ "class without registers on a CPU after the last",
+	  { 0, 3, { .class = 1, .weight = 1 } }, -ENODEV },
+	{ "too much on a CPU after the last", { 0, 3, { .weight = 5 } }, -ENODEV },
+	{ "too much in a class without registers",
+	  { 0, 0, { .class = 1, .weight = 5 } }, -EOPNOTSUPP },
 	{ "class without registers",
 	  { 0, 0, { .class = 1, .weight = 1 } }, -EOPNOTSUPP },
 	{ "flexible in a class without registers",
@@ -1282,8 +1637,8 @@ static void test_malformed(struct kunit *test)
 #define WALK_CPUS	2
 #define WALK_DOMAINS	3
 #define WALK_REQUESTS	33
-/* Requests in a row, whatever they are. */
-#define WALK_LENGTH	3
+/* Requests in a row, whatever they are; one more for a single register. */
+#define WALK_LENGTH(n)	((n) > 1 ? 3 : 4)
 /* Claims that stand together. */
 #define WALK_CLAIMS	4
 
@@ -1327,6 +1682,7 @@ static struct walk *open_walk(struct kunit *test, unsigned int slots)
 	}
 	KUNIT_ASSERT_EQ(test, walk->nr_requests, WALK_REQUESTS);
 	walk->w = open_world(test, WALK_CPUS, WALK_DOMAINS, 6, slots, 1);
+	walk->w->turns = 7;
 
 	return walk;
 }
@@ -1364,6 +1720,28 @@ static void walk_changes(struct walk *walk, unsigned int id,
 	}
 }
 
+/* What is taken back at once: a claim on each CPU, and another holder. */
+static void walk_aside(struct walk *walk)
+{
+	struct world *w = walk->w;
+	unsigned int id, to = unused_claim(w);
+
+	if (!reserve_all(w, &GUARANTEED(1)))
+		release_all(w);
+	if (!reserve_all(w, &GUARANTEED(2)))
+		release_all(w);
+	if (!reserve_all(w, &FLEXIBLE))
+		release_all(w);
+
+	for (id = 0; id < w->nr_claims; id++) {
+		if (!w->entries[id].held ||
+		    w->entries[id].request.domain != THE_CPU)
+			continue;
+		move(w, to, id);
+		move(w, id, to);
+	}
+}
+
 /* All sequences of @length requests, from here on. */
 static void walk_sequences(struct walk *walk, unsigned int length, int domains)
 {
@@ -1372,6 +1750,7 @@ static void walk_sequences(struct walk *walk, unsigned int length, int domains)
 
 	if (!length--)
 		return;
+	walk_aside(walk);
 
 	id = unused_claim(w);
 	for (i = 0; i < walk->nr_requests; i++) {
@@ -1422,7 +1801,7 @@ static void test_every_short_sequence(struct kunit *test)
 	const unsigned int *slots = test->param_value;
 	struct walk *walk = open_walk(test, *slots);
 
-	walk_sequences(walk, WALK_LENGTH, 0);
+	walk_sequences(walk, WALK_LENGTH(*slots), 0);
 	kunit_info(test, "%lu requests", walk->w->calls);
 }
 
@@ -1450,11 +1829,12 @@ struct life {
 };
 
 static const struct life lives[] = {
-	{ "2 CPUs, 3 domains", 1, 2, 3, 24, { 4, 1 }, 8000, true },
-	{ "4 CPUs, 8 domains", 2, 4, 8, 64, { 4, 4 }, 3000, true },
-	{ "16 CPUs, 64 domains", 3, 16, 64, 512, { 6, 4 }, 6000 },
-	{ "64 CPUs, 300 domains", 4, 64, 300, 1500, { BP_SLOTS_MAX, 2 }, 6000 },
-	{ "64 CPUs, 3000 domains", 5, 64, 3000, 4000, { 4, 4 }, 8000 },
+	{ "1 CPU, 2 domains", 1, 1, 2, 16, { 4, 4 }, 4000, true },
+	{ "2 CPUs, 3 domains", 2, 2, 3, 24, { 4, 1 }, 8000, true },
+	{ "4 CPUs, 8 domains", 3, 4, 8, 64, { 4, 4 }, 3000, true },
+	{ "16 CPUs, 64 domains", 4, 16, 64, 512, { 6, 4 }, 10000 },
+	{ "64 CPUs, 300 domains", 5, 64, 300, 1500, { BP_SLOTS_MAX, 2 }, 10000 },
+	{ "64 CPUs, 5000 domains", 6, 64, 5000, 6000, { 4, 4 }, 12000 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(life, lives, name);
@@ -1542,6 +1922,7 @@ static void test_life(struct kunit *test)
 	w = open_world(test, life->nr_cpus, life->nr_domains, life->nr_claims,
 		       life->slots[0], life->slots[1]);
 	w->thorough = life->thorough;
+	w->turns = 13;
 	prandom_seed_state(&rnd, life->seed);
 
 	for (i = 0; i < life->requests; i++) {
@@ -1565,10 +1946,80 @@ static void test_life(struct kunit *test)
 
 /* ---- What a request costs ---- */
 
-/* Nanoseconds to make a claim and give it back, undisturbed. */
-static u64 cost_of(struct world *w, int domain, int cpu)
+static int cost_reserve(struct world *w, struct bp_claim *claim,
+			struct bp_domain *domain, int cpu)
 {
-	const struct request request = { domain, cpu, FLEXIBLE };
+	int err = bp_slots_reserve(&w->bs, claim, &FLEXIBLE, domain, cpu);
+
+	bp_slots_release(&w->bs, claim);
+	return err;
+}
+
+static int cost_of_cpu(struct world *w, struct bp_claim *claim)
+{
+	return cost_reserve(w, claim, NULL, 0);
+}
+
+static int cost_of_bound(struct world *w, struct bp_claim *claim)
+{
+	return cost_reserve(w, claim, &w->domains[0], 0);
+}
+
+static int cost_of_anywhere(struct world *w, struct bp_claim *claim)
+{
+	return cost_reserve(w, claim, &w->domains[0], ANYWHERE);
+}
+
+static int cost_of_refusal(struct world *w, struct bp_claim *claim)
+{
+	int err = bp_slots_reserve(&w->bs, claim, &GUARANTEED(4), NULL, 0);
+
+	return err == -ENOSPC ? 0 : -EINVAL;
+}
+
+static int cost_of_change(struct world *w, struct bp_claim *claim)
+{
+	const struct bp_claim_spec other = {
+		.class = 1, .weight = 1, .flexible = true,
+	};
+	int err;
+
+	err = bp_slots_reserve(&w->bs, claim, &FLEXIBLE, &w->domains[0], 0);
+	err = err ?: bp_slots_change(&w->bs, claim, &other);
+	bp_slots_release(&w->bs, claim);
+	return err;
+}
+
+static int cost_of_spare(struct world *w, struct bp_claim *claim)
+{
+	return bp_slots_spare(&w->bs, 0, &w->domains[0], 0) ? 0 : -ENOSPC;
+}
+
+static int cost_of_full(struct world *w, struct bp_claim *claim)
+{
+	return bp_slots_full(&w->bs, &GUARANTEED(1), &w->domains[0]) ? -ENOSPC : 0;
+}
+
+static const struct {
+	const char	*name;
+	int		(*op)(struct world *w, struct bp_claim *claim);
+} cost_ops[] = {
+	{ "claim of a CPU", cost_of_cpu },
+	{ "bound claim of a domain", cost_of_bound },
+	{ "claim of a domain", cost_of_anywhere },
+	{ "refused claim", cost_of_refusal },
+	{ "change", cost_of_change },
+	{ "spare", cost_of_spare },
+	{ "full", cost_of_full },
+};
+
+/* struct costs - nanoseconds of each operation, made and undone, undisturbed */
+struct costs {
+	u64	ns[ARRAY_SIZE(cost_ops)];
+};
+
+static u64 cost_of(struct world *w, unsigned int op)
+{
 	struct bp_claim *claim = &w->claims[unused_claim(w)];
 	unsigned int i, failed = 0;
 	u64 best = U64_MAX;
@@ -1576,32 +2027,21 @@ static u64 cost_of(struct world *w, int domain, int cpu)
 	for (i = 0; i < 64; i++) {
 		u64 start = ktime_get_ns();
 
-		failed += !!bp_slots_reserve(&w->bs, claim, &request.spec,
-					     domain_of(w, &request), cpu);
-		bp_slots_release(&w->bs, claim);
+		failed += !!cost_ops[op].op(w, claim);
 		best = min(best, ktime_get_ns() - start);
 	}
-	must(w, !failed, "reserve to see what it costs", failed);
+	must(w, !failed, cost_ops[op].name, failed);
 
 	return best;
 }
 
-struct costs {
-	u64	cpu;
-	u64	bound;
-	u64	anywhere;
-};
-
 static struct costs costs_of(struct world *w)
 {
-	struct costs costs = {
-		.cpu		= cost_of(w, THE_CPU, 0),
-		.bound		= cost_of(w, 0, 0),
-		.anywhere	= cost_of(w, 0, ANYWHERE),
-	};
+	struct costs costs;
+	unsigned int op;
 
-	kunit_info(w->test, "%llu ns for a CPU, %llu bound, %llu anywhere",
-		   costs.cpu, costs.bound, costs.anywhere);
+	for (op = 0; op < ARRAY_SIZE(cost_ops); op++)
+		costs.ns[op] = cost_of(w, op);
 
 	return costs;
 }
@@ -1613,10 +2053,14 @@ static struct costs costs_of(struct world *w)
 static void expect_flat(struct kunit *test, const struct costs *few,
 			const struct costs *many)
 {
-	KUNIT_EXPECT_LT(test, many->cpu, 16 * (few->cpu + NSEC_PER_USEC));
-	KUNIT_EXPECT_LT(test, many->bound, 16 * (few->bound + NSEC_PER_USEC));
-	KUNIT_EXPECT_LT(test, many->anywhere,
-			16 * (few->anywhere + NSEC_PER_USEC));
+	unsigned int op;
+
+	for (op = 0; op < ARRAY_SIZE(cost_ops); op++) {
+		kunit_info(test, "%s: %llu ns, among many %llu ns",
+			   cost_ops[op].name, few->ns[op], many->ns[op]);
+		KUNIT_EXPECT_LT(test, many->ns[op],
+				16 * (few->ns[op] + NSEC_PER_USEC));
+	}
 }
 
 static struct costs costs_among_domains(struct kunit *test, unsigned int nr_cpus,
@@ -1644,7 +2088,7 @@ static struct costs costs_among_domains(struct kunit *test, unsigned int nr_cpus
 static void test_cost_is_flat_in_domains_and_cpus(struct kunit *test)
 {
 	struct costs few = costs_among_domains(test, 2, 2);
-	struct costs many = costs_among_domains(test, 64, 2000);
+	struct costs many = costs_among_domains(test, 64, 5000);
 
 	expect_flat(test, &few, &many);
 }
@@ -1675,7 +2119,7 @@ static void test_cost_is_flat_in_flexible_claims(struct kunit *test)
 
 /* ---- Many at once ---- */
 
-#define WORKERS		4
+#define WORKERS		8
 
 struct worker {
 	struct world		*w;
@@ -1831,6 +2275,19 @@ static void worker_goes_wide(struct worker *me)
 	}
 }
 
+/* What is told may be over at once, but never was impossible. */
+static void worker_asks(struct worker *me)
+{
+	struct request request = random_request(me->w, &me->rnd);
+	struct bp_domain *domain = domain_of(me->w, &request);
+	unsigned int class = request.spec.class, spare;
+
+	spare = bp_slots_spare(&me->w->bs, class, domain, max(request.cpu, 0));
+	me->wrong += spare > me->w->slots[class];
+	if (domain)
+		bp_slots_full(&me->w->bs, &request.spec, domain);
+}
+
 /* The claims for all CPUs are those of the first worker. */
 static void work_at_random(struct worker *me)
 {
@@ -1840,6 +2297,7 @@ static void work_at_random(struct worker *me)
 	for (i = 0; i < 400; i++) {
 		bool wait = below(&me->rnd, 2);
 
+		worker_asks(me);
 		id = me->first + below(&me->rnd, me->claims);
 		to = me->first + below(&me->rnd, me->claims);
 		if (!w->entries[id].held)
@@ -1862,12 +2320,60 @@ static void work_at_random(struct worker *me)
 
 static void test_many_at_once(struct kunit *test)
 {
-	struct world *w = open_world(test, 4, 6, 48, 4, 3);
+	struct world *w = open_world(test, 4, 6, 96, 4, 3);
 	struct worker *workers = hire(test, w);
 	unsigned int pause;
 
 	for (pause = 0; pause < 24; pause++) {
 		let_work(test, workers, work_at_random);
+		compare(w);
+	}
+}
+
+static void work_at_walking(struct worker *me)
+{
+	struct world *w = me->w;
+	struct bp_walk walk;
+	unsigned int i, id;
+
+	for (i = 0; i < 100; i++) {
+		for (id = me->first; id < me->first + me->claims; id++)
+			w->entries[id].seen = 0;
+
+		bp_slots_walk_begin(&w->bs, &walk);
+		while (bp_slots_walk_next(&w->bs, &walk, see_claim, w))
+			;
+		bp_slots_walk_end(&w->bs, &walk);
+
+		for (id = me->first; id < me->first + me->claims; id++)
+			me->wrong += w->entries[id].seen != 1;
+		cond_resched();
+	}
+	me->wrong += w->strangers;
+}
+
+/* The first worker leaves its claims alone and looks for them. */
+static void walk_or_work_at_random(struct worker *me)
+{
+	if (me->number)
+		work_at_random(me);
+	else
+		work_at_walking(me);
+}
+
+static void test_claims_that_stay_are_seen_once(struct kunit *test)
+{
+	struct world *w = open_world(test, 4, 6, 64, 4, 3);
+	struct worker *workers = hire(test, w);
+	unsigned int pause, id;
+
+	for (id = 0; id < workers[0].claims; id++) {
+		struct request request = { id % 6, ANYWHERE, FLEXIBLE };
+
+		GRANTED(reserve(w, id, &request));
+	}
+	for (pause = 0; pause < 12; pause++) {
+		let_work(test, workers, walk_or_work_at_random);
 		compare(w);
 	}
 }
@@ -1911,7 +2417,7 @@ static void test_one_claim_released_by_many_is_gone_once(struct kunit *test)
 
 /*
  * Claim 0 fills up CPU 1, and CPU 3 is full.  Two workers ask for more, in vain,
- * and the other two for what is free on CPU 0 and full on CPU 1.
+ * one for what is free on CPU 0, and the others for what is full on CPU 1.
  */
 static void work_in_vain(struct worker *me)
 {
@@ -1937,7 +2443,7 @@ static void work_in_vain(struct worker *me)
 			me->wrong += err != 0;
 			bp_slots_release(bs, &claims[me->first]);
 			break;
-		case 3:
+		default:
 			err = bp_slots_reserve(bs, &claims[me->first],
 					       &GUARANTEED(1), NULL, 1);
 			me->wrong += err != -ENOSPC;
@@ -1991,6 +2497,7 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE(test_change_counts_a_claim_once),
 	KUNIT_CASE(test_a_refused_change_keeps_the_claim),
 	KUNIT_CASE(test_change_to_another_class),
+	KUNIT_CASE(test_change_of_all_or_of_none),
 	KUNIT_CASE(test_change_of_a_flexible_claim_is_one_of_class),
 	KUNIT_CASE(test_change_keeps_the_kind),
 	KUNIT_CASE(test_change_needs_a_claim),
@@ -1999,6 +2506,13 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE(test_release_is_idempotent),
 	KUNIT_CASE(test_release_of_zeros_does_nothing),
 	KUNIT_CASE(test_in_use_until_the_last_claim_is_gone),
+	KUNIT_CASE(test_spare_is_what_guaranteed_claims_leave),
+	KUNIT_CASE(test_flexible_claims_are_spared_no_register),
+	KUNIT_CASE(test_a_domain_that_is_full_is_told_so),
+	KUNIT_CASE(test_a_full_place_does_not_make_a_domain_full),
+	KUNIT_CASE(test_walks_do_not_see_each_other),
+	KUNIT_CASE(test_claims_come_and_go_during_a_walk),
+	KUNIT_CASE(test_a_walk_among_nobody_ends),
 	KUNIT_CASE(test_try_is_busy_while_the_books_are_locked),
 	KUNIT_CASE_PARAM(test_malformed, malformed_gen_params),
 	KUNIT_CASE_PARAM_ATTR(test_every_short_sequence, walk_slots_gen_params, SLOW),
@@ -2007,6 +2521,7 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE(test_cost_is_flat_in_domains_and_cpus),
 	KUNIT_CASE(test_cost_is_flat_in_flexible_claims),
 	KUNIT_CASE(test_many_at_once),
+	KUNIT_CASE(test_claims_that_stay_are_seen_once),
 	KUNIT_CASE(test_one_claim_released_by_many_is_gone_once),
 	KUNIT_CASE(test_a_refused_request_is_never_seen),
 	{},

@@ -23,11 +23,13 @@
 #include <linux/slab.h>
 
 #include "bp_internal.h"
+#include "internal.h"
 
 /**
  * struct bp_wide - a kernel-wide breakpoint
  * @link: in bp_wide_sets
  * @attr: attributes, as registered
+ * @holder: what @claims say of it
  * @triggered: handler of the hits
  * @context: for the handler
  * @events: the events, by CPU; what the caller knows the set by
@@ -38,6 +40,7 @@
 struct bp_wide {
 	struct list_head		link;
 	struct perf_event_attr		attr;
+	struct bp_holder		holder;
 	perf_overflow_handler_t		triggered;
 	void				*context;
 	struct perf_event * __percpu	*events;
@@ -72,9 +75,14 @@ static struct perf_event **event_of(struct bp_wide *set, int cpu)
 static int make_event(struct bp_wide *set, int cpu)
 {
 	struct perf_event_attr attr = set->attr;
+	struct bp_versions *versions;
 	struct perf_event *bp;
 
 	lockdep_assert_held(&bp_wide_mutex);
+
+	versions = kzalloc_node(sizeof(*versions), GFP_KERNEL, cpu_to_node(cpu));
+	if (!versions)
+		return -ENOMEM;
 
 	attr.disabled = 1;
 	bp_wide_claim = &set->claims[cpu];
@@ -82,10 +90,21 @@ static int make_event(struct bp_wide *set, int cpu)
 	bp = perf_event_create_kernel_counter(&attr, cpu, NULL, set->triggered,
 					      set->context);
 	WRITE_ONCE(bp_wide_maker, NULL);
-	if (IS_ERR(bp))
+	if (IS_ERR(bp)) {
+		kfree(versions);
 		return PTR_ERR(bp);
+	}
 
 	bp->attr.disabled = set->attr.disabled;
+	versions->version[0] = (struct bp_version) {
+		.range	= {
+			.addr	= attr.bp_addr,
+			.len	= attr.bp_len,
+			.type	= attr.bp_type,
+		},
+		.hw	= bp->hw.info,
+	};
+	bp->hw.bp_versions = versions;
 	*event_of(set, cpu) = bp;
 	return 0;
 }
@@ -100,14 +119,17 @@ static void enable_event(struct bp_wide *set, int cpu)
 static void drop_event(struct bp_wide *set, int cpu)
 {
 	struct perf_event *bp = *event_of(set, cpu);
+	struct bp_versions *versions;
 
 	lockdep_assert_held(&bp_wide_mutex);
 
 	if (!bp)
 		return;
 	*event_of(set, cpu) = NULL;
+	versions = bp->hw.bp_versions;
 	bp_slots_move(&bp_books, &set->claims[cpu], &bp->bp_claim);
 	unregister_hw_breakpoint(bp);
+	kfree(versions);
 }
 
 static int make_events(struct bp_wide *set)
@@ -161,7 +183,8 @@ static int check_attr(const struct perf_event_attr *attr)
 	struct perf_event *bp;
 	int err;
 
-	if (attr->type != PERF_TYPE_BREAKPOINT)
+	/* It misses nothing, so it takes no turns. */
+	if (attr->type != PERF_TYPE_BREAKPOINT || hw_breakpoint_is_flexible(attr))
 		return -EINVAL;
 
 	bp = kzalloc(sizeof(*bp), GFP_KERNEL);
@@ -187,11 +210,18 @@ static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 				 void *context)
 {
 	struct bp_wide *set;
+	int cpu;
 
 	set = kzalloc(sizeof(*set), GFP_KERNEL);
 	if (!set)
 		return NULL;
 	set->attr = *attr;
+	set->holder = (struct bp_holder) {
+		.addr		= attr->bp_addr,
+		.len		= attr->bp_len,
+		.bp_type	= attr->bp_type,
+		.handler	= triggered,
+	};
 	set->triggered = triggered;
 	set->context = context;
 	set->events = alloc_percpu(typeof(*set->events));
@@ -200,6 +230,8 @@ static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 		free_set(set);
 		return NULL;
 	}
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		set->claims[cpu].holder = &set->holder;
 
 	return set;
 }
@@ -296,6 +328,9 @@ static int bp_wide_cpu_online(unsigned int cpu)
 		enable_event(set, cpu);
 	}
 	mutex_unlock(&bp_wide_mutex);
+
+	/* Breakpoints that others opened for this CPU */
+	perf_event_cpu_returns();
 
 	if (err) {
 		pr_err("CPU %u cannot watch what all others watch: %d\n", cpu, err);

@@ -26,19 +26,24 @@
  * it tells by ARCH_HW_BREAKPOINT_TRAP, or from hw_breakpoint_exceptions_notify()
  * in the die chain.  With ARCH_HW_BREAKPOINT_BATCH it may put off what install
  * and uninstall do to the hardware: all calls that perf makes at one time stand
- * between arch_hw_breakpoint_begin() and arch_hw_breakpoint_commit().
+ * between arch_hw_breakpoint_begin() and arch_hw_breakpoint_commit().  With
+ * ARCH_HW_BREAKPOINT_REPOINT breakpoints can be changed in any context:
+ * arch_hw_breakpoint_repoint() makes hw.info what bp_current_version() says.
  */
 
 #define pr_fmt(fmt) "hw-breakpoint: " fmt
 
 #include <linux/capability.h>
+#include <linux/device.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kdebug.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/sched/signal.h>
 #include <linux/smp.h>
+#include <linux/sysfs.h>
 
 #include "bp_internal.h"
 #include "internal.h"
@@ -48,61 +53,81 @@ struct bp_slots bp_books;
 static struct pmu perf_breakpoint;
 
 /* perf looks at hw.flags of every event. */
-static_assert(offsetofend(struct hw_perf_event, info) <=
+static_assert(offsetofend(struct hw_perf_event, bp_flexible) <=
 	      offsetof(struct hw_perf_event, flags));
 
 /* ---- What is asked for ---- */
 
-int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
-	     struct arch_hw_breakpoint *hw)
+int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
+		 struct arch_hw_breakpoint *hw)
 {
 	int err;
 
-	/* No bit of attr.config has a meaning yet. */
-	if (attr->config)
+	if (attr->config & ~HW_BREAKPOINT_FLEXIBLE)
+		return -EINVAL;
+	/* A pinned event never leaves. */
+	if (hw_breakpoint_is_flexible(attr) && attr->pinned)
 		return -EINVAL;
 
 	err = hw_breakpoint_arch_parse(bp, attr, hw);
 	if (err)
 		return err;
 
-	if (!arch_check_bp_in_kernelspace(hw))
-		return 0;
-
-	if (attr->exclude_kernel)
+	if (attr->exclude_kernel && arch_check_bp_in_kernelspace(hw))
 		return -EINVAL;
+
+	return 0;
+}
+
+int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
+	     struct arch_hw_breakpoint *hw)
+{
+	int err;
+
+	err = bp_translate(bp, attr, hw);
+	/* It is a user address then. */
+	if (err || attr->exclude_kernel)
+		return err;
 
 	/*
 	 * Kernel addresses are for the administrator: a breakpoint there can
 	 * slow down or stop anything.  An inherited one was decided upon when
 	 * its parent was opened, whoever forks now.
 	 */
-	if (!bp->parent && !capable(CAP_SYS_ADMIN))
+	if (arch_check_bp_in_kernelspace(hw) && !bp->parent &&
+	    !capable(CAP_SYS_ADMIN))
 		return -EPERM;
 
 	return 0;
 }
 
-static enum bp_type_idx bp_class(const struct perf_event_attr *attr)
-{
-	return attr->bp_type & HW_BREAKPOINT_RW ? TYPE_DATA : TYPE_INST;
-}
-
-#ifndef hw_breakpoint_weight
-#define hw_breakpoint_weight(attr)	1
-#endif
-
-struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *attr)
-{
-	return (struct bp_claim_spec) {
-		.class	= bp_class(attr),
-		.weight	= hw_breakpoint_weight(attr),
-	};
-}
-
 static void hw_breakpoint_destroy(struct perf_event *bp)
 {
 	hw_breakpoint_release(bp);
+}
+
+/*
+ * A task may be told early that it has no register left: it is nobody else's
+ * business how many it holds.  Whatever else is wrong with the request must be
+ * known by now.
+ */
+static bool own_task_is_full(const struct perf_event *bp)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	struct task_struct *task = bp->hw.target;
+	struct perf_event_context *ctx;
+	bool full;
+
+	if (!task || !same_thread_group(task, current) || bp->parent ||
+	    bp->group_leader != bp || bp->attr.use_clockid)
+		return false;
+
+	rcu_read_lock();
+	ctx = rcu_dereference(task->perf_event_ctxp);
+	full = ctx && bp_slots_full(&bp_books, &spec, &ctx->bp_domain);
+	rcu_read_unlock();
+
+	return full;
 }
 
 static int hw_breakpoint_event_init(struct perf_event *bp)
@@ -120,13 +145,79 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 	if (err)
 		return err;
 
+	if (own_task_is_full(bp))
+		return -ENOSPC;
+
 	bp->hw.info = hw;
+	bp->bp_opened = (struct bp_opened) {
+		.sample_period		= bp->attr.sample_period,
+		.sample_max_stack	= bp->attr.sample_max_stack,
+		.enable_on_exec		= bp->attr.enable_on_exec,
+	};
 	bp->destroy = hw_breakpoint_destroy;
 
 	return 0;
 }
 
 /* ---- Claims ---- */
+
+/*
+ * The breakpoints of a group take turns together or not at all, so they are all
+ * of one kind.  A group whose events need a hardware PMU too would have to wait
+ * for two things at once.
+ */
+static int check_member(const struct perf_event *event,
+			const struct perf_event *member, unsigned int *weight)
+{
+	struct bp_claim_spec spec;
+
+	if (member->pmu != &perf_breakpoint)
+		return 0;
+
+	spec = bp_claim_spec(&member->attr);
+	if (event->pmu != &perf_breakpoint)
+		return spec.flexible ? -EINVAL : 0;
+	if (spec.flexible != hw_breakpoint_is_flexible(&event->attr))
+		return -EINVAL;
+	if (spec.class == bp_class(&event->attr))
+		*weight += spec.weight;
+	return 0;
+}
+
+/*
+ * Checks @event, of any PMU, against the group that it is about to join.
+ * Software events do not mind and nobody minds them.
+ */
+static int check_group(struct perf_event *event)
+{
+	struct perf_event *leader = event->group_leader, *sibling;
+	bool breakpoint = event->pmu == &perf_breakpoint;
+	struct bp_claim_spec spec = { };
+	unsigned int weight;
+	int err;
+
+	if (!breakpoint && is_software_event(event))
+		return 0;
+	if (breakpoint)
+		spec = bp_claim_spec(&event->attr);
+	if (spec.flexible && (leader->attr.pinned || !in_software_context(leader)))
+		return -EINVAL;
+
+	weight = spec.weight;
+	err = check_member(event, leader, &weight);
+	if (err)
+		return err;
+	for_each_sibling_event(sibling, leader) {
+		err = check_member(event, sibling, &weight);
+		if (err)
+			return err;
+	}
+
+	/* Never would all of them have a register at the same time. */
+	if (spec.flexible && weight > bp_books.class[spec.class].slots)
+		return -EINVAL;
+	return 0;
+}
 
 /**
  * hw_breakpoint_claim - take the register for a new event
@@ -136,11 +227,19 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
  * Called by perf core under ctx->mutex, once permissions and everything else
  * are checked.  For an inherited event @ctx is new and nobody else knows it.
  *
- * Return: 0, or -ENOSPC if @bp is a breakpoint and the holders leave no room.
+ * Return: 0; -EINVAL if @bp does not go with the breakpoints of its group;
+ * -ENOSPC if it is a breakpoint and the holders leave no room.
  */
 int hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx)
 {
 	struct bp_claim_spec spec;
+	int err;
+
+	if (bp->group_leader != bp && !bp->parent) {
+		err = check_group(bp);
+		if (err)
+			return err;
+	}
 
 	if (bp->pmu != &perf_breakpoint)
 		return 0;
@@ -191,11 +290,14 @@ int dbg_release_bp_slot(struct perf_event *bp)
 	return bp_slots_try_release(&bp_books, &bp->bp_claim);
 }
 
-int dbg_reserve_bp_slots(struct bp_claim *claims, u32 bp_type)
+int dbg_reserve_bp_slots(struct bp_claim *claims, const struct bp_holder *holder)
 {
-	struct perf_event_attr attr = { .bp_type = bp_type };
+	struct perf_event_attr attr = { .bp_type = holder->bp_type };
 	struct bp_claim_spec spec = bp_claim_spec(&attr);
+	int cpu;
 
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		claims[cpu].holder = holder;
 	return bp_slots_try_reserve_all(&bp_books, claims, &spec);
 }
 
@@ -245,6 +347,70 @@ void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)
 }
 EXPORT_SYMBOL_GPL(perf_bp_event);
 
+/* ---- sysfs ---- */
+
+/* At boot a breakpoint was seen to fire. */
+static bool bp_verified;
+
+PMU_FORMAT_ATTR(flexible, "config:0");
+
+static struct attribute *bp_format_attrs[] = {
+	&format_attr_flexible.attr,
+	NULL
+};
+
+static const struct attribute_group bp_format_group = {
+	.name	= "format",
+	.attrs	= bp_format_attrs,
+};
+
+static ssize_t instruction_slots_show(struct device *dev,
+				      struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", bp_books.class[TYPE_INST].slots);
+}
+static DEVICE_ATTR_RO(instruction_slots);
+
+static ssize_t data_slots_show(struct device *dev,
+			       struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", bp_books.class[TYPE_DATA].slots);
+}
+static DEVICE_ATTR_RO(data_slots);
+
+static ssize_t mixed_slots_show(struct device *dev,
+				struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", TYPE_INST == TYPE_DATA);
+}
+static DEVICE_ATTR_RO(mixed_slots);
+
+static ssize_t verified_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%d\n", bp_verified);
+}
+static DEVICE_ATTR_RO(verified);
+
+static struct attribute *bp_caps_attrs[] = {
+	&dev_attr_instruction_slots.attr,
+	&dev_attr_data_slots.attr,
+	&dev_attr_mixed_slots.attr,
+	&dev_attr_verified.attr,
+	NULL
+};
+
+static const struct attribute_group bp_caps_group = {
+	.name	= "caps",
+	.attrs	= bp_caps_attrs,
+};
+
+static const struct attribute_group *bp_attr_groups[] = {
+	&bp_format_group,
+	&bp_caps_group,
+	NULL
+};
+
 /* ---- The PMU ---- */
 
 /* Goes on with the period that is under way, or begins one if there is none. */
@@ -263,7 +429,7 @@ static int hw_breakpoint_add(struct perf_event *bp, int flags)
 	bp_start_period(bp);
 	bp->hw.state = flags & PERF_EF_START ? 0 : PERF_HES_STOPPED;
 
-	err = arch_install_hw_breakpoint(bp);
+	err = bp_give_register(bp);
 	if (err)
 		return err;
 
@@ -273,7 +439,7 @@ static int hw_breakpoint_add(struct perf_event *bp, int flags)
 
 static void hw_breakpoint_del(struct perf_event *bp, int flags)
 {
-	arch_uninstall_hw_breakpoint(bp);
+	bp_take_register_back(bp);
 }
 
 static void hw_breakpoint_start(struct perf_event *bp, int flags)
@@ -307,6 +473,7 @@ static void hw_breakpoint_pmu_enable(struct pmu *pmu)
 
 static struct pmu perf_breakpoint = {
 	.task_ctx_nr	= perf_sw_context,
+	.attr_groups	= bp_attr_groups,
 	.event_init	= hw_breakpoint_event_init,
 #ifdef ARCH_HW_BREAKPOINT_BATCH
 	.pmu_disable	= hw_breakpoint_pmu_disable,
@@ -360,6 +527,7 @@ int __init init_hw_breakpoint(void)
 	err = bp_slots_init(&bp_books, nr_cpu_ids, slots);
 	if (err)
 		return err;
+	bp_turns_init();
 
 	err = perf_pmu_register(&perf_breakpoint, "breakpoint",
 				PERF_TYPE_BREAKPOINT);
@@ -411,6 +579,7 @@ static int __init bp_check(void)
 	}
 	migrate_enable();
 
+	bp_verified = bp_check_hits;
 	if (IS_ERR(bp))
 		pr_warn("no breakpoint to check with (%pe)\n", bp);
 	else if (!bp_check_hits)

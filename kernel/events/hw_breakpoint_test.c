@@ -16,6 +16,7 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/irq_work.h>
 #include <linux/jhash.h>
 #include <linux/kallsyms.h>
 #include <linux/kthread.h>
@@ -26,6 +27,11 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+
+#ifdef CONFIG_X86
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#endif
 
 #include "bp_internal.h"
 
@@ -1034,6 +1040,355 @@ static void a_wide_breakpoint_fires_on_every_online_cpu(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 
+/* ---- Kernel-wide breakpoints that are re-pointed ---- */
+
+static void require_repoint(struct kunit *test)
+{
+	require_hits(test);
+#ifndef ARCH_HW_BREAKPOINT_REPOINT
+	kunit_skip(test, "this architecture cannot re-point breakpoints");
+#endif
+}
+
+/* This CPU's member of @set to @word; the task stays on the CPU. */
+static int repoint(struct perf_event * __percpu *set, unsigned long *word)
+{
+	struct perf_event_attr attr = watch(word, HW_BREAKPOINT_W);
+
+	return modify_wide_hw_breakpoint_local(event_on(set, raw_smp_processor_id()), &attr);
+}
+
+static void expect_hits(struct kunit *test, unsigned long *word, struct hits *hits,
+			int nr)
+{
+	write_word(word);
+	KUNIT_EXPECT_EQ(test, take_hits(hits), nr);
+	if (nr)
+		KUNIT_EXPECT_EQ(test, hits->addr, (unsigned long)word);
+}
+
+static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
+{
+	struct hw_breakpoint_range range;
+	struct perf_event * __percpu *set;
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_repoint(test);
+	require_two_cpus(test);
+	run_on(test, first_cpu());
+	set = watch_all(test, &words[0], &hits);
+	bp = event_on(set, first_cpu());
+
+	KUNIT_EXPECT_EQ(test, repoint(set, &words[1]), 0);
+	expect_hits(test, &words[0], &hits, 0);
+	expect_hits(test, &words[1], &hits, 1);
+	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, (u64)(unsigned long)&words[1]);
+	preempt_disable();
+	read_wide_hw_breakpoint_local(bp, &range);
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, range.addr, (unsigned long)&words[1]);
+	KUNIT_EXPECT_EQ(test, range.len, sizeof(words[1]));
+	KUNIT_EXPECT_EQ(test, range.type, (u32)HW_BREAKPOINT_W);
+
+	write_on(test, last_cpu(), &words[1]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	write_on(test, last_cpu(), &words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+
+	KUNIT_EXPECT_EQ(test, repoint(set, &words[0]), 0);
+	expect_hits(test, &words[0], &hits, 1);
+	expect_hits(test, &words[1], &hits, 0);
+	run_anywhere();
+}
+
+static void a_repointed_breakpoint_has_its_new_length_and_kind(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[2], HW_BREAKPOINT_RW);
+	struct perf_event * __percpu *set;
+	u8 *bytes = (u8 *)&words[2];
+	struct hits hits = { };
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	set = watch_all(test, &words[0], &hits);
+
+	attr.bp_addr += 4;
+	attr.bp_len = 2;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(event_on(set, raw_smp_processor_id()), &attr), 0);
+	WRITE_ONCE(bytes[3], 1);
+	WRITE_ONCE(bytes[6], 1);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	WRITE_ONCE(bytes[5], 1);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	(void)READ_ONCE(bytes[4]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	run_anywhere();
+}
+
+static void a_disabled_wide_breakpoint_can_be_repointed(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct perf_event * __percpu *set;
+	struct hits hits = { };
+	int i;
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	attr.disabled = 1;
+	set = keep_set(test, register_wide_hw_breakpoint(&attr, record_hit, &hits));
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, repoint(set, &words[i]), 0);
+		expect_hits(test, &words[i], &hits, 0);
+		perf_event_enable(event_on(set, raw_smp_processor_id()));
+		expect_hits(test, &words[i - 1], &hits, 0);
+		expect_hits(test, &words[i], &hits, 1);
+		perf_event_disable(event_on(set, raw_smp_processor_id()));
+	}
+	run_anywhere();
+}
+
+static void what_cannot_be_repointed_stays(struct kunit *test)
+{
+	struct perf_event_attr good = watch(&words[1], HW_BREAKPOINT_W), attr;
+	struct perf_event * __percpu *set;
+	struct perf_event *bp, *other;
+	struct hits hits = { }, others = { };
+
+	require_repoint(test);
+	require_two_cpus(test);
+	run_on(test, first_cpu());
+	set = watch_all(test, &words[0], &hits);
+	bp = event_on(set, first_cpu());
+
+	attr = malformed(&words[1]);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
+	attr = good;
+	attr.bp_addr++;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
+	attr = good;
+	attr.config = HW_BREAKPOINT_FLEXIBLE;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(event_on(set, last_cpu()),
+							      &good), -EINVAL);
+	other = watch_task(test, current, &words[5], &others);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(other, &good), -EINVAL);
+
+	expect_hits(test, &words[0], &hits, 1);
+	expect_hits(test, &words[1], &hits, 0);
+	expect_hits(test, &words[5], &others, 1);
+	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, (u64)(unsigned long)&words[0]);
+	write_on(test, last_cpu(), &words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	run_anywhere();
+}
+
+struct chase {
+	struct hits	hits;
+	int		err;
+};
+
+/* Each hit re-points the breakpoint to the next word. */
+static void chase(struct perf_event *bp, struct perf_sample_data *data,
+		  struct pt_regs *regs)
+{
+	struct chase *c = bp->overflow_handler_context;
+	struct perf_event_attr attr = watch((unsigned long *)data->addr + 1,
+					    HW_BREAKPOINT_W);
+	struct hw_breakpoint_range range;
+
+	read_wide_hw_breakpoint_local(bp, &range);
+	if (range.addr != data->addr)
+		c->err = 1;
+	atomic_inc(&c->hits.nr);
+	if (modify_wide_hw_breakpoint_local(bp, &attr))
+		c->err = 2;
+}
+
+static void a_handler_can_repoint_its_breakpoint(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct chase c = { };
+	int i;
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	keep_set(test, register_wide_hw_breakpoint(&attr, chase, &c));
+	for (i = 0; i < MAX_BPS - 1; i++) {
+		write_word(&words[i]);
+		write_word(&words[i]);
+		KUNIT_EXPECT_EQ(test, take_hits(&c.hits), 1);
+	}
+	KUNIT_EXPECT_EQ(test, c.err, 0);
+	run_anywhere();
+}
+
+/*
+ * Each hit re-points the breakpoint to a range of another length, and touches
+ * that at once: a trap within the trap would lose what the first had to return to.
+ */
+static void touch_in_handler(struct perf_event *bp, struct perf_sample_data *data,
+			     struct pt_regs *regs)
+{
+	struct chase *c = bp->overflow_handler_context;
+	struct perf_event_attr attr = watch((unsigned long *)data->addr + 1,
+					    HW_BREAKPOINT_W);
+
+	atomic_inc(&c->hits.nr);
+	if (bp->attr.bp_len == 8)
+		attr.bp_len = 4;
+	if (modify_wide_hw_breakpoint_local(bp, &attr))
+		c->err = 1;
+	write_word((unsigned long *)data->addr + 1);
+}
+
+static void a_handler_is_not_hit_by_what_it_has_repointed(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct chase c = { };
+	int i;
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	keep_set(test, register_wide_hw_breakpoint(&attr, touch_in_handler, &c));
+	for (i = 0; i < 20; i++) {
+		write_word(&words[i]);
+		KUNIT_EXPECT_EQ(test, take_hits(&c.hits), 1);
+	}
+	KUNIT_EXPECT_EQ(test, c.err, 0);
+	run_anywhere();
+}
+
+/* ---- ... while whoever can interrupt it does the same ---- */
+
+struct scuffle {
+	struct hits			hits;
+	struct perf_event * __percpu	*set;
+	struct irq_work			work;
+	unsigned int			next;
+	unsigned int			irqs;
+	unsigned int			nmis;
+	unsigned int			strange;
+};
+
+static struct scuffle scuffle;
+
+/* Words with an odd number are watched by half. */
+static struct perf_event_attr word_of_scuffle(unsigned int i)
+{
+	struct perf_event_attr attr = watch(&words[i % 16], HW_BREAKPOINT_W);
+
+	if (i & 1)
+		attr.bp_len = 4;
+	return attr;
+}
+
+static void take_part(void)
+{
+	struct perf_event *bp = event_on(scuffle.set, raw_smp_processor_id());
+	struct perf_event_attr attr = word_of_scuffle(scuffle.next++ * 7);
+	struct hw_breakpoint_range range;
+	unsigned int i;
+
+	read_wide_hw_breakpoint_local(bp, &range);
+	i = (unsigned long *)range.addr - words;
+	if (i >= 16 || range.len != (i & 1 ? 4 : 8))
+		scuffle.strange++;
+	if (modify_wide_hw_breakpoint_local(bp, &attr))
+		scuffle.strange++;
+}
+
+static void take_part_in_interrupt(struct irq_work *work)
+{
+	scuffle.irqs++;
+	take_part();
+}
+
+#ifdef CONFIG_X86
+static int scuffle_cpu;
+
+static int take_part_in_nmi(unsigned int val, struct pt_regs *regs)
+{
+	if (raw_smp_processor_id() != scuffle_cpu || !READ_ONCE(scuffle.set))
+		return NMI_DONE;
+	scuffle.nmis++;
+	take_part();
+	return NMI_HANDLED;
+}
+
+static void nmi_begin(struct kunit *test)
+{
+	scuffle_cpu = raw_smp_processor_id();
+	KUNIT_ASSERT_EQ(test, register_nmi_handler(NMI_LOCAL, take_part_in_nmi, 0,
+						   "hw_breakpoint_test"), 0);
+}
+
+static void nmi_send(void)
+{
+	__apic_send_IPI_mask(cpumask_of(scuffle_cpu), NMI_VECTOR);
+}
+
+static void nmi_end(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, "hw_breakpoint_test");
+}
+#else
+static void nmi_begin(struct kunit *test) { }
+static void nmi_send(void) { }
+static void nmi_end(void) { }
+#endif
+
+/* It counts in the middle of changes, and of everything else. */
+static void repointing_in_every_context_leaves_one_version(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct perf_event *bp;
+	unsigned int i, n;
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	scuffle = (struct scuffle) { };
+	scuffle.work = IRQ_WORK_INIT_HARD(take_part_in_interrupt);
+	scuffle.set = keep_set(test, register_wide_hw_breakpoint(&attr, record_hit,
+								  &scuffle.hits));
+	bp = event_on(scuffle.set, first_cpu());
+	nmi_begin(test);
+
+	for (n = 0; n < 300; n++) {
+		nmi_send();
+		preempt_disable();
+		irq_work_queue(&scuffle.work);
+		take_part();
+		preempt_enable();
+		irq_work_sync(&scuffle.work);
+		if (n % 10)
+			continue;
+
+		/* What it watches now is what it says, and nothing else. */
+		nmi_end();
+		preempt_disable();
+		for (i = 0; i < 16; i++) {
+			take_hits(&scuffle.hits);
+			write_word(&words[i]);
+			if (take_hits(&scuffle.hits) !=
+			    ((unsigned long)&words[i] == bp->attr.bp_addr))
+				scuffle.strange++;
+		}
+		i = (unsigned long *)(unsigned long)bp->attr.bp_addr - words;
+		if (bp->attr.bp_len != (i & 1 ? 4 : 8))
+			scuffle.strange++;
+		preempt_enable();
+		nmi_begin(test);
+	}
+
+	nmi_end();
+	KUNIT_EXPECT_EQ(test, scuffle.strange, 0U);
+	KUNIT_EXPECT_GT(test, scuffle.irqs, 0U);
+	if (IS_ENABLED(CONFIG_X86))
+		KUNIT_EXPECT_GT(test, scuffle.nmis, 0U);
+	run_anywhere();
+}
+
 static void a_wide_breakpoint_takes_a_register_of_every_possible_cpu(struct kunit *test)
 {
 	struct bp_class_books *books = &bp_books.class[TYPE_DATA];
@@ -1335,6 +1690,11 @@ static void a_debugger_takes_a_register_and_gives_it_back(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, bp->bp_claim.held);
 }
 
+static const struct bp_holder debuggers = {
+	.len		= 1,
+	.bp_type	= HW_BREAKPOINT_W,
+};
+
 static struct bp_claim *alloc_claims(struct kunit *test)
 {
 	struct bp_claim *claims;
@@ -1350,7 +1710,7 @@ static void a_debugger_takes_a_register_of_every_cpu_or_none(struct kunit *test)
 	struct hits hits = { };
 	u32 digest;
 
-	KUNIT_ASSERT_EQ(test, dbg_reserve_bp_slots(claims, HW_BREAKPOINT_W), 0);
+	KUNIT_ASSERT_EQ(test, dbg_reserve_bp_slots(claims, &debuggers), 0);
 	fill_cpu(test, first_cpu(), 1, &hits);
 	EXPECT_REFUSED(test, -ENOSPC, try_cpu(first_cpu(), NULL, &words[0], &hits));
 	drop_all(test);
@@ -1362,7 +1722,7 @@ static void a_debugger_takes_a_register_of_every_cpu_or_none(struct kunit *test)
 
 	fill_cpu(test, last_cpu(), 0, &hits);
 	digest = digest_books();
-	KUNIT_EXPECT_EQ(test, dbg_reserve_bp_slots(claims, HW_BREAKPOINT_W), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, dbg_reserve_bp_slots(claims, &debuggers), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, digest_books(), digest);
 	KUNIT_EXPECT_EQ(test, dbg_release_bp_slots(claims), 0);
 	KUNIT_EXPECT_EQ(test, digest_books(), digest);
@@ -1381,7 +1741,7 @@ static void a_debugger_does_not_wait_for_the_books(struct kunit *test)
 	raw_spin_lock_irq(&bp_books.lock);
 	busy[0] = dbg_reserve_bp_slot(bp);
 	busy[1] = dbg_release_bp_slot(bp);
-	busy[2] = dbg_reserve_bp_slots(claims, HW_BREAKPOINT_W);
+	busy[2] = dbg_reserve_bp_slots(claims, &debuggers);
 	busy[3] = dbg_release_bp_slots(claims);
 	raw_spin_unlock_irq(&bp_books.lock);
 
@@ -1606,6 +1966,248 @@ static void every_request_is_granted_exactly_if_it_fits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 
+/* ---- Cases: flexible breakpoints ---- */
+
+static struct perf_event_attr flexible_watch(unsigned long *word)
+{
+	struct perf_event_attr attr = watch(word, HW_BREAKPOINT_W);
+
+	attr.config = HW_BREAKPOINT_FLEXIBLE;
+	attr.pinned = 0;
+	return attr;
+}
+
+/* @cpu: -1 for all; @task: NULL for all */
+static struct perf_event *try_flexible(int cpu, struct task_struct *task,
+				       unsigned long *word, struct hits *hits)
+{
+	struct perf_event_attr attr = flexible_watch(word);
+
+	return perf_event_create_kernel_counter(&attr, cpu, task, record_hit, hits);
+}
+
+static void watch_flexible(struct kunit *test, int cpu, struct task_struct *task,
+			   unsigned int nr, struct hits *hits)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		keep(test, try_flexible(cpu, task, &words[i], &hits[i]));
+}
+
+static unsigned int nr_active(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int nr = 0;
+	int i;
+
+	for (i = 0; i < MAX_BPS; i++) {
+		if (f->bp[i] && f->bp[i]->state == PERF_EVENT_STATE_ACTIVE)
+			nr++;
+	}
+
+	return nr;
+}
+
+static void what_cannot_be_flexible_is_refused(struct kunit *test)
+{
+	struct perf_event_attr attr = flexible_watch(&words[0]);
+
+	expect_wide_refused(test, -EINVAL, attr, NULL);
+	attr.pinned = 1;
+	EXPECT_REFUSED(test, -EINVAL,
+		       register_user_hw_breakpoint(&attr, record_hit, NULL, current));
+	attr.pinned = 0;
+	attr.config |= HW_BREAKPOINT_FLEXIBLE << 1;
+	EXPECT_REFUSED(test, -EINVAL,
+		       register_user_hw_breakpoint(&attr, record_hit, NULL, current));
+}
+
+static void any_number_of_flexible_ones_needs_one_register(struct kunit *test)
+{
+	static struct hits hits[20];
+	struct perf_event *bp;
+
+	fill_task(test, current, 0, &hits[0]);
+	EXPECT_REFUSED(test, -ENOSPC, try_flexible(-1, current, &words[0], &hits[0]));
+	drop_all(test);
+
+	fill_task(test, current, 1, &hits[0]);
+	watch_flexible(test, -1, current, ARRAY_SIZE(hits), hits);
+	EXPECT_REFUSED(test, -ENOSPC, try_task(current, &words[0], &hits[0]));
+	drop_all(test);
+
+	fill_task(test, current, 1, &hits[0]);
+	bp = keep(test, try_flexible(-1, current, &words[0], &hits[0]));
+	drop(test, bp);
+	watch_task(test, current, &words[0], &hits[0]);
+}
+
+static void a_modify_cannot_make_a_breakpoint_flexible(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[1], HW_BREAKPOINT_W);
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	bp = keep(test, try_flexible(-1, current, &words[0], &hits));
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &attr), -EINVAL);
+	attr = flexible_watch(&words[1]);
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+
+	bp = watch_task(test, current, &words[0], &hits);
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &attr), -EINVAL);
+}
+
+static void a_guaranteed_one_takes_a_register_at_once(struct kunit *test)
+{
+	static struct hits flexible[8];
+	struct perf_event_attr attr;
+	struct hits hits[2] = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	run_on(test, first_cpu());
+	watch_flexible(test, first_cpu(), NULL, 4, flexible);
+	watch_flexible(test, -1, current, 4, flexible + 4);
+	KUNIT_EXPECT_EQ(test, nr_active(test), nr_slots());
+
+	attr = watch(&words[100], HW_BREAKPOINT_W);
+	attr.disabled = 1;
+	bp = keep(test, register_user_hw_breakpoint(&attr, record_hit, &hits[0], current));
+	watch_task(test, current, &words[101], &hits[1]);
+	write_word(&words[101]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits[1]), 1);
+
+	perf_event_enable(bp);
+	write_word(&words[100]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits[0]), 1);
+	KUNIT_EXPECT_EQ(test, bp->state, PERF_EVENT_STATE_ACTIVE);
+	run_anywhere();
+}
+
+static void a_debugger_takes_a_register_from_flexible_ones(struct kunit *test)
+{
+	struct bp_claim *claims = alloc_claims(test);
+	static struct hits hits[BP_SLOTS_MAX];
+	int i, cpu = first_cpu();
+
+	run_on(test, cpu);
+	watch_flexible(test, cpu, NULL, nr_slots(), hits);
+	KUNIT_ASSERT_EQ(test, nr_active(test), nr_slots());
+	KUNIT_ASSERT_EQ(test, dbg_reserve_bp_slots(claims, &debuggers), 0);
+
+	migrate_disable();
+	hw_breakpoint_trim_flexible();
+	for (i = 0; i < 1000 && nr_active(test) == nr_slots(); i++)
+		udelay(100);
+	KUNIT_EXPECT_EQ(test, nr_active(test), nr_slots() - 1);
+	migrate_enable();
+
+	KUNIT_EXPECT_EQ(test, dbg_release_bp_slots(claims), 0);
+	run_anywhere();
+}
+
+/* Whether each of them had a hit before time was up. */
+static bool all_have_a_turn(struct hits *hits, unsigned int nr)
+{
+	unsigned long end = jiffies + 20 * HZ;
+	unsigned int i, seen = 0;
+
+	for (i = 0; i < nr; i++)
+		take_hits(&hits[i]);
+	while (seen < nr && time_before(jiffies, end)) {
+		for (i = 0; i < nr; i++)
+			write_word(&words[i]);
+		for (i = 0, seen = 0; i < nr; i++)
+			seen += !!atomic_read(&hits[i].nr);
+		cond_resched();
+	}
+
+	return seen == nr;
+}
+
+static void flexible_ones_take_turns(struct kunit *test)
+{
+	static struct hits hits[3 * BP_SLOTS_MAX];
+
+	require_hits(test);
+	run_on(test, first_cpu());
+	watch_flexible(test, -1, current, 3 * nr_slots(), hits);
+	KUNIT_EXPECT_TRUE(test, all_have_a_turn(hits, 3 * nr_slots()));
+	drop_all(test);
+	watch_flexible(test, first_cpu(), NULL, 3 * nr_slots(), hits);
+	KUNIT_EXPECT_TRUE(test, all_have_a_turn(hits, 3 * nr_slots()));
+	run_anywhere();
+}
+
+/* Whatever the numbers are: nobody's turns fall between those of others. */
+static void task_and_cpu_take_turns_on_the_last_register(struct kunit *test)
+{
+	static struct hits hits[8], plain;
+	unsigned int tasks, cpus, i;
+
+	require_hits(test);
+	run_on(test, first_cpu());
+	for (tasks = 1; tasks <= 4; tasks++) {
+		for (cpus = 1; cpus <= 4; cpus++) {
+			for (i = 1; i < nr_slots(); i++)
+				watch_task(test, current, &words[100 + i], &plain);
+			for (i = 0; i < tasks + cpus; i++)
+				keep(test, try_flexible(i < cpus ? first_cpu() : -1,
+							i < cpus ? NULL : current,
+							&words[i], &hits[i]));
+			KUNIT_EXPECT_TRUE_MSG(test, all_have_a_turn(hits, tasks + cpus),
+					      "%u of the task, %u of the CPU",
+					      tasks, cpus);
+			drop_all(test);
+		}
+	}
+	run_anywhere();
+}
+
+/* ---- A hardware PMU for the tests from user space ---- */
+
+/*
+ * How breakpoints get on with hardware events cannot be seen in a virtual
+ * machine that has none. This one counts nothing and always has room.
+ */
+static struct pmu test_pmu;
+
+static int test_pmu_event_init(struct perf_event *event)
+{
+	return event->attr.type == test_pmu.type ? 0 : -ENOENT;
+}
+
+static int test_pmu_add(struct perf_event *event, int flags)
+{
+	return 0;
+}
+
+static void test_pmu_nop(struct perf_event *event, int flags)
+{
+}
+
+static void test_pmu_read(struct perf_event *event)
+{
+}
+
+static struct pmu test_pmu = {
+	.task_ctx_nr	= perf_hw_context,
+	.capabilities	= PERF_PMU_CAP_NO_INTERRUPT,
+	.event_init	= test_pmu_event_init,
+	.add		= test_pmu_add,
+	.del		= test_pmu_nop,
+	.start		= test_pmu_nop,
+	.stop		= test_pmu_nop,
+	.read		= test_pmu_read,
+};
+
+static int __init test_pmu_register(void)
+{
+	return perf_pmu_register(&test_pmu, "breakpoint_test_hw", -1);
+}
+device_initcall(test_pmu_register);
+
 /* ---- The suite ---- */
 
 static int hw_breakpoint_test_init(struct kunit *test)
@@ -1678,6 +2280,13 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_refused_modify_leaves_the_breakpoint_as_it_was),
 	KUNIT_CASE(a_modify_fits_where_all_registers_are_taken),
 	KUNIT_CASE(a_wide_breakpoint_fires_on_every_online_cpu),
+	KUNIT_CASE(a_wide_breakpoint_can_be_repointed_on_one_cpu),
+	KUNIT_CASE(a_repointed_breakpoint_has_its_new_length_and_kind),
+	KUNIT_CASE(a_disabled_wide_breakpoint_can_be_repointed),
+	KUNIT_CASE(what_cannot_be_repointed_stays),
+	KUNIT_CASE(a_handler_can_repoint_its_breakpoint),
+	KUNIT_CASE(a_handler_is_not_hit_by_what_it_has_repointed),
+	KUNIT_CASE(repointing_in_every_context_leaves_one_version),
 	KUNIT_CASE(a_wide_breakpoint_takes_a_register_of_every_possible_cpu),
 	KUNIT_CASE(there_are_as_many_wide_breakpoints_as_registers),
 	KUNIT_CASE(a_wide_breakpoint_is_refused_as_a_whole),
@@ -1695,6 +2304,13 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_debugger_does_not_wait_for_the_books),
 	KUNIT_CASE(a_task_that_exits_gives_its_registers_back),
 	KUNIT_CASE(a_modify_after_the_end_of_the_task_takes_nothing),
+	KUNIT_CASE(what_cannot_be_flexible_is_refused),
+	KUNIT_CASE(any_number_of_flexible_ones_needs_one_register),
+	KUNIT_CASE(a_modify_cannot_make_a_breakpoint_flexible),
+	KUNIT_CASE(a_guaranteed_one_takes_a_register_at_once),
+	KUNIT_CASE(a_debugger_takes_a_register_from_flexible_ones),
+	KUNIT_CASE_SLOW(flexible_ones_take_turns),
+	KUNIT_CASE_SLOW(task_and_cpu_take_turns_on_the_last_register),
 	KUNIT_CASE_SLOW(every_request_is_granted_exactly_if_it_fits),
 	{ }
 };

@@ -17,9 +17,11 @@
  * Everything here belongs to one CPU and is used with interrupts off.  What can
  * come in between is #DB, NMI and the kernel debugger:
  *
- *  - #DB reads bp_cpu::reg[].event of slots that cpu_dr7_armed enables.  Both
- *    are true for the slots that are armed: an event is entered before its slot
- *    is armed and struck out after it is disarmed.
+ *  - #DB reads bp_cpu::reg[].event of slots that cpu_dr7_armed enables: an event
+ *    is entered before its slot is armed, and what stands there after it is
+ *    disarmed is not looked at.
+ *  - Whoever re-points a breakpoint leaves a version of it, and writes registers
+ *    where nobody else does.
  *  - NMI asks cpu_dr7 whether DR7 enables anything; see write_dr7().
  *  - The debugger runs while registers are being written too.  It has a wanted
  *    list of its own, asks for another round if it interrupted one, and loads
@@ -59,10 +61,23 @@ struct bp_want {
 };
 
 /**
+ * struct bp_wants - what shall be armed, by slot
+ * @slot: the slots
+ * @taken: those in which there is something, as bits
+ */
+struct bp_wants {
+	struct bp_want	slot[HBP_NUM];
+	unsigned int	taken;
+};
+
+/**
  * struct bp_reg - one slot, as the hardware has it
- * @owner: what the slot was armed for, NULL if it is not armed
+ * @owner: what the slot was armed for
  * @event: its event, NULL if it is the kernel debugger's
  * @hw: what @owner said when the slot was written
+ *
+ * All of it is of a slot that is armed; of one that is not, only @hw.address and
+ * @hw.mask say something: what the registers hold.
  */
 struct bp_reg {
 	const struct arch_hw_breakpoint	*owner;
@@ -72,22 +87,28 @@ struct bp_reg {
 
 /**
  * struct bp_cpu - the breakpoints of a CPU
- * @wanted: what perf wants, by slot
+ * @wanted: what perf wants
  * @reg: the slots
- * @known: the slots whose address register holds @reg.hw.address
+ * @owned: the slots that are armed, as bits
+ * @known: the slots whose address register holds @reg.hw.address, as bits
  * @open: perf is changing @wanted
  * @stale: what is wanted has changed since the last look at it
  * @syncing: the registers are being written
+ * @repointed: of those in @wanted some may have a new version
+ * @held: somebody has cleared DR7 and loads it from cpu_dr7_armed later
  * @parked: somebody disarmed the breakpoints before the debugger came and will
  *	arm them after it has left
  */
 struct bp_cpu {
-	struct bp_want			wanted[HBP_NUM];
+	struct bp_wants			wanted;
 	struct bp_reg			reg[HBP_NUM];
-	u8				known;
+	unsigned int			owned;
+	unsigned int			known;
 	bool				open;
 	bool				stale;
 	bool				syncing;
+	bool				repointed;
+	bool				held;
 	bool				parked;
 };
 
@@ -103,9 +124,16 @@ DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
  * Changed while all other CPUs are stopped.
  */
 static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
+static bool debugger_wants;
 
 /* The address mask MSRs of AMD processors clear these bits at most. */
 static u32 addr_mask_max __ro_after_init;
+
+#define ALL_SLOTS	(BIT(HBP_NUM) - 1)
+
+#define for_each_slot(slot, slots)					\
+	for (unsigned int left = (slots);				\
+	     left && ((slot) = __ffs(left), true); left &= left - 1)
 
 /* ---- Single registers ---- */
 
@@ -134,7 +162,8 @@ static void write_dr7(unsigned long dr7)
 	barrier();
 	this_cpu_write(cpu_dr7_armed, dr7);
 	barrier();
-	set_debugreg(dr7, 7);
+	if (likely(!this_cpu_read(bp_cpu.held)))
+		set_debugreg(dr7, 7);
 	barrier();
 	this_cpu_write(cpu_dr7, dr7);
 }
@@ -154,6 +183,11 @@ static void write_address(struct bp_cpu *bp, int slot, unsigned long address)
 
 /* ---- From wanted to hardware ---- */
 
+static unsigned long watched_bytes(const struct arch_hw_breakpoint *hw)
+{
+	return hw->mask ? hw->mask + 1UL : dr7_ctl_bytes(hw->ctl);
+}
+
 static bool same_hw(const struct arch_hw_breakpoint *a,
 		    const struct arch_hw_breakpoint *b)
 {
@@ -171,22 +205,25 @@ static int slot_score(const struct bp_cpu *bp, int slot,
 	const struct bp_reg *reg = &bp->reg[slot];
 	bool address = (bp->known & BIT(slot)) && reg->hw.address == hw->address;
 
+	if (!(bp->owned & BIT(slot)))
+		return 2 + address;
 	if (reg->owner == hw)
 		return 5;
-	if (reg->owner)
-		return address && same_hw(&reg->hw, hw) ? 4 : address;
-	return 2 + address;
+	return address && same_hw(&reg->hw, hw) ? 4 : address;
 }
 
 /* The best slot in which nothing is wanted, -1 if there is none. */
-static int free_slot(const struct bp_cpu *bp, const struct bp_want *wanted,
+static int free_slot(const struct bp_cpu *bp, const struct bp_wants *wanted,
 		     const struct arch_hw_breakpoint *hw)
 {
+	unsigned int free = ALL_SLOTS & ~wanted->taken;
 	int slot, score, best = -1, best_score = -1;
 
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (wanted[slot].hw)
-			continue;
+	/* Where nothing is armed, all are the same. */
+	if (free && !bp->owned)
+		return __ffs(free);
+
+	for_each_slot(slot, free) {
 		score = slot_score(bp, slot, hw);
 		if (score > best_score) {
 			best = slot;
@@ -197,50 +234,45 @@ static int free_slot(const struct bp_cpu *bp, const struct bp_want *wanted,
 	return best;
 }
 
-/* What is wanted in all, with the debugger's where perf wants nothing */
-static void collect_wanted(const struct bp_cpu *bp, struct bp_want *wanted)
+static void want(struct bp_wants *wanted, int slot,
+		 const struct arch_hw_breakpoint *hw, struct perf_event *event)
+{
+	wanted->slot[slot] = (struct bp_want) { .hw = hw, .event = event };
+	wanted->taken |= BIT(slot);
+}
+
+/* A slot that the debugger may have because its holder takes turns anyway */
+static int flexible_slot(const struct bp_wants *wanted)
+{
+	int slot;
+
+	for_each_slot(slot, wanted->taken) {
+		struct perf_event *event = wanted->slot[slot].event;
+
+		if (event && hw_breakpoint_is_flexible(&event->attr))
+			return slot;
+	}
+
+	return -1;
+}
+
+/* What perf wants, with the debugger's in slots that it can have */
+static void add_debugger(const struct bp_cpu *bp, struct bp_wants *wanted)
 {
 	int i, slot;
 
-	memcpy(wanted, bp->wanted, sizeof(bp->wanted));
 	for (i = 0; i < HBP_NUM; i++) {
 		if (!debugger_wanted[i])
 			continue;
 		slot = free_slot(bp, wanted, debugger_wanted[i]);
+		if (slot < 0) {
+			slot = flexible_slot(wanted);
+			/* perf shall know that it has a slot less. */
+			hw_breakpoint_trim_flexible();
+		}
 		if (slot >= 0)
-			wanted[slot].hw = debugger_wanted[i];
+			want(wanted, slot, debugger_wanted[i], NULL);
 	}
-}
-
-/* Forgets whose the slots were: they are not armed, no hit can come any more. */
-static void forget(struct bp_cpu *bp, unsigned int slots)
-{
-	int slot;
-
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		struct bp_reg *reg = &bp->reg[slot];
-
-		if (!(slots & BIT(slot)))
-			continue;
-		reg->owner = NULL;
-		reg->event = NULL;
-		/* The mask of a slot that is not armed is zero. */
-		if (reg->hw.mask)
-			write_mask(slot, 0);
-		reg->hw.mask = 0;
-	}
-}
-
-static unsigned long disabled(unsigned long dr7, unsigned int slots)
-{
-	int slot;
-
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (slots & BIT(slot))
-			dr7 = dr7_clear(dr7, slot);
-	}
-
-	return dr7 & DR7_ENABLE_ALL ? dr7 : 0;
 }
 
 static void load_slot(struct bp_cpu *bp, int slot, const struct bp_want *want)
@@ -248,7 +280,7 @@ static void load_slot(struct bp_cpu *bp, int slot, const struct bp_want *want)
 	struct bp_reg *reg = &bp->reg[slot];
 
 	write_address(bp, slot, want->hw->address);
-	if (want->hw->mask)
+	if (unlikely(reg->hw.mask != want->hw->mask))
 		write_mask(slot, want->hw->mask);
 	reg->hw.mask = want->hw->mask;
 	reg->hw.ctl = want->hw->ctl;
@@ -256,57 +288,132 @@ static void load_slot(struct bp_cpu *bp, int slot, const struct bp_want *want)
 	reg->owner = want->hw;
 }
 
-/* @leave: slots that are armed and shall not be; @load: slots to be loaded */
-static void sync_registers(struct bp_cpu *bp)
+/* The mask of a slot that is not armed is zero. */
+static void clear_masks(struct bp_cpu *bp, unsigned int slots)
 {
-	unsigned long dr7, armed = this_cpu_read(cpu_dr7_armed);
-	unsigned int leave = 0, load = 0;
-	struct bp_want wanted[HBP_NUM];
 	int slot;
 
-	/* While nothing is armed others may use the registers: KVM does. */
-	if (!armed)
-		bp->known = 0;
+	for_each_slot(slot, slots) {
+		if (!bp->reg[slot].hw.mask)
+			continue;
+		write_mask(slot, 0);
+		bp->reg[slot].hw.mask = 0;
+	}
+}
 
-	collect_wanted(bp, wanted);
+/*
+ * Those slots that need not be disarmed; whose they are may change.  A slot that
+ * is not wanted has no part in it.
+ */
+static unsigned int slots_that_stay(struct bp_cpu *bp,
+				    const struct bp_wants *wanted)
+{
+	unsigned int stay = 0;
+	int slot;
 
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		const struct bp_want *want = &wanted[slot];
+	for_each_slot(slot, wanted->taken & bp->owned) {
+		const struct bp_want *want = &wanted->slot[slot];
 		struct bp_reg *reg = &bp->reg[slot];
 
-		if (want->hw && reg->owner && same_hw(&reg->hw, want->hw)) {
-			/* The register stays; whose it is may change. */
-			reg->event = want->event;
-			reg->owner = want->hw;
+		/* Moved, but still the same: one write does it. */
+		if (reg->owner == want->hw && reg->hw.ctl == want->hw->ctl &&
+		    reg->hw.mask == want->hw->mask)
+			write_address(bp, slot, want->hw->address);
+		if (!same_hw(&reg->hw, want->hw))
 			continue;
-		}
-		if (reg->owner)
-			leave |= BIT(slot);
-		if (want->hw)
-			load |= BIT(slot);
+		reg->event = want->event;
+		reg->owner = want->hw;
+		stay |= BIT(slot);
 	}
+
+	return stay;
+}
+
+/*
+ * @leave: slots that are armed for what is not wanted there any more
+ * @load: slots where something is wanted for which they are not armed
+ */
+static void load_registers(struct bp_cpu *bp, const struct bp_wants *wanted)
+{
+	unsigned long dr7, armed = this_cpu_read(cpu_dr7_armed);
+	unsigned int stay = 0, leave, load;
+	int slot;
+
+	if (wanted->taken & bp->owned)
+		stay = slots_that_stay(bp, wanted);
+	leave = bp->owned & ~stay;
+	load = wanted->taken & ~stay;
+
+	dr7 = armed;
+	for_each_slot(slot, leave)
+		dr7 = dr7_clear(dr7, slot);
 
 	/* A slot that is armed and changes is disarmed first. */
 	if (leave & load) {
-		armed = disabled(armed, leave);
+		armed = dr7;
 		write_dr7(armed);
-		forget(bp, leave);
-		leave = 0;
 	}
 
-	dr7 = disabled(armed, leave);
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (!(load & BIT(slot)))
-			continue;
-		load_slot(bp, slot, &wanted[slot]);
-		dr7 = dr7_set(dr7, slot, wanted[slot].hw->ctl) | DR7_EXACT;
+	for_each_slot(slot, load) {
+		load_slot(bp, slot, &wanted->slot[slot]);
+		dr7 = dr7_set(dr7, slot, bp->reg[slot].hw.ctl);
 	}
+	dr7 = wanted->taken ? dr7 | DR7_EXACT : 0;
 	/* The event of each slot is in place before the slot is armed. */
 	barrier();
 	if (dr7 != armed)
 		write_dr7(dr7);
-	if (leave)
-		forget(bp, leave);
+
+	bp->owned = wanted->taken;
+	if (unlikely(addr_mask_max))
+		clear_masks(bp, leave & ~load);
+}
+
+static noinline void sync_with_debugger(struct bp_cpu *bp)
+{
+	struct bp_wants wanted = bp->wanted;
+
+	add_debugger(bp, &wanted);
+	load_registers(bp, &wanted);
+}
+
+/*
+ * Only here a breakpoint changes that is wanted: an NMI that re-points one while
+ * registers are written has another round made.
+ */
+static noinline void take_versions_over(struct bp_cpu *bp)
+{
+	int slot;
+
+	WRITE_ONCE(bp->repointed, false);
+	barrier();
+
+	for_each_slot(slot, bp->wanted.taken) {
+		struct perf_event *event = bp->wanted.slot[slot].event;
+		struct arch_hw_breakpoint *hw = &event->hw.info, new;
+
+		if (!hw->repointed)
+			continue;
+		bp_current_version(event, &new);
+		hw->address = new.address;
+		hw->mask = new.mask;
+		hw->ctl = new.ctl;
+	}
+}
+
+static void sync_registers(struct bp_cpu *bp)
+{
+	if (unlikely(bp->repointed))
+		take_versions_over(bp);
+
+	/* While nothing is armed others may use the registers: KVM does. */
+	if (!this_cpu_read(cpu_dr7_armed))
+		bp->known = 0;
+
+	if (unlikely(debugger_wants))
+		sync_with_debugger(bp);
+	else
+		load_registers(bp, &bp->wanted);
 }
 
 static void sync_if_stale(struct bp_cpu *bp)
@@ -334,40 +441,68 @@ static void want_changed(struct bp_cpu *bp)
 		sync_if_stale(bp);
 }
 
+/* The slot is still armed with it: perf takes off what it puts on again. */
+static bool still_there(const struct bp_cpu *bp, const struct arch_hw_breakpoint *hw)
+{
+	return (bp->owned & ~bp->wanted.taken & BIT(hw->slot)) &&
+	       bp->reg[hw->slot].owner == hw;
+}
+
 int arch_install_hw_breakpoint(struct perf_event *event)
 {
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct arch_hw_breakpoint *hw = &event->hw.info;
 	int slot;
 
 	lockdep_assert_irqs_disabled();
 
-	slot = free_slot(bp, bp->wanted, &event->hw.info);
-	if (slot < 0)
-		return -ENOSPC;
+	if (!still_there(bp, hw)) {
+		slot = free_slot(bp, &bp->wanted, hw);
+		if (slot < 0)
+			return -ENOSPC;
+		hw->slot = slot;
+	}
 
-	bp->wanted[slot] = (struct bp_want) {
-		.hw	= &event->hw.info,
-		.event	= event,
-	};
+	want(&bp->wanted, hw->slot, hw, event);
+	if (unlikely(hw->repointed))
+		WRITE_ONCE(bp->repointed, true);
 	want_changed(bp);
 	return 0;
+}
+
+void arch_hw_breakpoint_repoint(struct perf_event *event)
+{
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	bool held = bp->held;
+	unsigned long dr7;
+
+	WRITE_ONCE(event->hw.info.repointed, true);
+	WRITE_ONCE(bp->repointed, true);
+
+	/*
+	 * In #DB and NMI nothing is armed: an access that is watched would trap
+	 * within the trap. The way out arms what there is to arm then.
+	 */
+	get_debugreg(dr7, 7);
+	WRITE_ONCE(bp->held, this_cpu_read(cpu_dr7_armed) && !(dr7 & DR7_ENABLE_ALL));
+	barrier();
+	want_changed(bp);
+	barrier();
+	WRITE_ONCE(bp->held, held);
 }
 
 void arch_uninstall_hw_breakpoint(struct perf_event *event)
 {
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
-	int slot;
+	int slot = event->hw.info.slot;
 
 	lockdep_assert_irqs_disabled();
 
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (bp->wanted[slot].event == event)
-			break;
-	}
-	if (WARN_ON_ONCE(slot == HBP_NUM))
+	if (WARN_ON_ONCE(bp->wanted.slot[slot].event != event ||
+			 !(bp->wanted.taken & BIT(slot))))
 		return;
 
-	bp->wanted[slot] = (struct bp_want) { };
+	bp->wanted.taken &= ~BIT(slot);
 	want_changed(bp);
 }
 
@@ -432,6 +567,7 @@ void hw_breakpoint_cpu_init(void)
 
 	/* No event of perf is on a CPU that comes up. */
 	memset(bp->reg, 0, sizeof(bp->reg));
+	bp->owned = 0;
 	this_cpu_write(cpu_dr7_armed, 0);
 	this_cpu_write(cpu_dr7, 0);
 	WRITE_ONCE(bp->stale, true);
@@ -453,8 +589,12 @@ void hw_breakpoint_debugger_leave(const struct arch_hw_breakpoint *const hw[HBP_
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
 	int i;
 
-	for (i = 0; i < HBP_NUM; i++)
+	debugger_wants = false;
+	for (i = 0; i < HBP_NUM; i++) {
 		debugger_wanted[i] = hw[i];
+		if (hw[i])
+			debugger_wants = true;
+	}
 	WRITE_ONCE(bp->stale, true);
 	if (!bp->open)
 		sync_if_stale(bp);
@@ -506,10 +646,12 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 
 		/*
 		 * The bit may be set for a slot that is not armed: ignore it.
-		 * A fault on the very write that disarms it must not come again.
+		 * A fault on the very write that disarms it must not come again,
+		 * that of another slot after a step has to.
 		 */
 		if (!dr7_enabled(this_cpu_read(cpu_dr7_armed), slot)) {
-			if (execute && reg->hw.address == regs->ip)
+			if (execute && reg->hw.address == regs->ip &&
+			    !(*dr6 & DR_STEP))
 				regs->flags |= X86_EFLAGS_RF;
 			*dr6 &= ~(DR_TRAP0 << slot);
 			continue;
@@ -542,6 +684,29 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 
 	/* Hits of ptrace's breakpoints end in a signal. */
 	return !user_mode(regs) || !(current->thread.virtual_dr6 & DR_TRAP_BITS);
+}
+
+void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state)
+{
+	static const u32 type[] = {
+		[DR_RW_EXECUTE]	= HW_BREAKPOINT_X,
+		[DR_RW_WRITE]	= HW_BREAKPOINT_W,
+		[DR_RW_READ]	= HW_BREAKPOINT_RW,
+	};
+	const struct bp_reg *reg = this_cpu_ptr(&bp_cpu.reg[slot]);
+
+	lockdep_assert_irqs_disabled();
+
+	*state = (struct bp_reg_state) {
+		.armed		= dr7_enabled(this_cpu_read(cpu_dr7_armed), slot),
+		.addr		= reg->hw.address,
+		.len		= watched_bytes(&reg->hw),
+		.bp_type	= type[dr7_ctl_rw(reg->hw.ctl)],
+		.event		= reg->event,
+	};
+	/* One instruction, which users call sizeof(long) bytes */
+	if (state->bp_type == HW_BREAKPOINT_X)
+		state->len = sizeof(long);
 }
 
 /* ---- Attributes ---- */
@@ -665,7 +830,10 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 	if (end >= TASK_SIZE_MAX && overlaps_entry(attr->bp_addr, end))
 		return -EINVAL;
 
-	*hw = (struct arch_hw_breakpoint) { .address = attr->bp_addr };
+	*hw = (struct arch_hw_breakpoint) {
+		.address	= attr->bp_addr,
+		.slot		= bp ? bp->hw.info.slot : 0,
+	};
 
 	switch (attr->bp_type) {
 	case HW_BREAKPOINT_W:
@@ -681,8 +849,6 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw)
 {
-	unsigned long bytes = hw->mask ? hw->mask + 1UL : dr7_ctl_bytes(hw->ctl);
-
 	/* An aligned range does not wrap. */
-	return hw->address + bytes - 1 >= TASK_SIZE_MAX;
+	return hw->address + watched_bytes(hw) - 1 >= TASK_SIZE_MAX;
 }

@@ -29,16 +29,15 @@
 /**
  * struct kgdb_breakpoint - a breakpoint of the debugger
  * @hw: what is watched
- * @addr: where, as the debugger said it
- * @bp_type: what kind, HW_BREAKPOINT_*; 0 if there is no breakpoint here
+ * @as_set: the same as the debugger said it; bp_type is 0 if there is no
+ *	breakpoint here
  * @claims: by CPU; NULL before memory can be allocated
  *
  * Changed while all other CPUs are stopped.
  */
 struct kgdb_breakpoint {
 	struct arch_hw_breakpoint	hw;
-	unsigned long			addr;
-	u32				bp_type;
+	struct bp_holder		as_set;
 	struct bp_claim			*claims;
 };
 
@@ -75,8 +74,8 @@ static struct kgdb_breakpoint *find_bp(unsigned long addr, u32 bp_type)
 	int i;
 
 	for (i = 0; i < HBP_NUM; i++) {
-		if (kgdb_bps[i].bp_type == bp_type &&
-		    (!bp_type || kgdb_bps[i].addr == addr))
+		if (kgdb_bps[i].as_set.bp_type == bp_type &&
+		    (!bp_type || kgdb_bps[i].as_set.addr == addr))
 			return &kgdb_bps[i];
 	}
 
@@ -91,12 +90,17 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 
 	if (!bp || !bp_type || fill_hw(&hw, addr, len, bp_type))
 		return -1;
-	if (bp->claims && dbg_reserve_bp_slots(bp->claims, bp_type))
-		return -1;
 
 	bp->hw = hw;
-	bp->addr = addr;
-	bp->bp_type = bp_type;
+	bp->as_set = (struct bp_holder) {
+		.addr		= addr,
+		.len		= len,
+		.bp_type	= bp_type,
+	};
+	if (bp->claims && dbg_reserve_bp_slots(bp->claims, &bp->as_set)) {
+		bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
+		return -1;
+	}
 	return 0;
 }
 
@@ -106,7 +110,7 @@ static int remove_bp(struct kgdb_breakpoint *bp)
 	if (bp->claims && dbg_release_bp_slots(bp->claims))
 		return -1;
 
-	bp->bp_type = HW_BREAKPOINT_EMPTY;
+	bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
 	return 0;
 }
 
@@ -124,9 +128,9 @@ void kgdb_remove_all_hw_break(void)
 	int i;
 
 	for (i = 0; i < HBP_NUM; i++) {
-		if (kgdb_bps[i].bp_type && remove_bp(&kgdb_bps[i]))
+		if (kgdb_bps[i].as_set.bp_type && remove_bp(&kgdb_bps[i]))
 			pr_err("cannot remove the hardware breakpoint at %lx\n",
-			       kgdb_bps[i].addr);
+			       kgdb_bps[i].as_set.addr);
 	}
 }
 
@@ -141,7 +145,7 @@ void kgdb_correct_hw_break(void)
 	int i;
 
 	for (i = 0; i < HBP_NUM; i++)
-		hw[i] = kgdb_bps[i].bp_type ? &kgdb_bps[i].hw : NULL;
+		hw[i] = kgdb_bps[i].as_set.bp_type ? &kgdb_bps[i].hw : NULL;
 	hw_breakpoint_debugger_leave(hw);
 }
 
@@ -159,8 +163,9 @@ void kgdb_arch_late(void)
 			pr_warn("no memory to claim hardware breakpoints\n");
 			return;
 		}
-		if (bp->bp_type && dbg_reserve_bp_slots(bp->claims, bp->bp_type))
+		if (bp->as_set.bp_type &&
+		    dbg_reserve_bp_slots(bp->claims, &bp->as_set))
 			pr_warn("the early breakpoint at %lx has no register of its own\n",
-				bp->addr);
+				bp->as_set.addr);
 	}
 }

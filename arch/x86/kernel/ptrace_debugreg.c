@@ -53,6 +53,11 @@ static void ptrace_triggered(struct perf_event *bp,
 	}
 }
 
+bool arch_is_ptrace_breakpoint(const struct perf_event *bp)
+{
+	return READ_ONCE(bp->overflow_handler) == ptrace_triggered;
+}
+
 /* ---- From registers to attributes ---- */
 
 static int fill_type(struct perf_event_attr *attr, unsigned int ctl)

@@ -18,7 +18,14 @@
 #define ARCH_HW_BREAKPOINT_TRAP
 /* Registers are written once for all that perf changes at one time */
 #define ARCH_HW_BREAKPOINT_BATCH
+/* There is arch_hw_breakpoint_repoint() */
+#define ARCH_HW_BREAKPOINT_REPOINT
+/* There is arch_hw_breakpoint_reg() */
+#define ARCH_HW_BREAKPOINT_REGS
+/* There is arch_is_ptrace_breakpoint() */
+#define ARCH_HW_BREAKPOINT_PTRACE
 
+struct bp_reg_state;
 struct perf_event;
 struct perf_event_attr;
 struct pt_regs;
@@ -29,16 +36,20 @@ struct task_struct;
  * @address: for DRn
  * @mask: for the address mask of AMD processors; low bits that do not matter
  * @ctl: control field for DR7; see <asm/dr7.h>
+ * @slot: where it is, or was last
+ * @repointed: there are versions of it, see arch_hw_breakpoint_repoint()
  */
 struct arch_hw_breakpoint {
 	unsigned long	address;
 	u32		mask;
 	u8		ctl;
+	u8		slot;
+	bool		repointed;
 };
 
 /**
  * hw_breakpoint_arch_parse - check attributes and translate them
- * @bp: the event they are for; not looked at
+ * @bp: the event they are for; NULL if there is none
  * @attr: the attributes
  * @hw: filled in
  *
@@ -75,6 +86,17 @@ int arch_install_hw_breakpoint(struct perf_event *bp);
 void arch_uninstall_hw_breakpoint(struct perf_event *bp);
 
 /**
+ * arch_hw_breakpoint_repoint - take over what bp_current_version() says
+ * @bp: a member of a kernel-wide set, of this CPU
+ *
+ * Where the registers are being changed, or held back, whoever does it takes it
+ * over.
+ *
+ * Context: Any; interrupts off.
+ */
+void arch_hw_breakpoint_repoint(struct perf_event *bp);
+
+/**
  * arch_hw_breakpoint_begin - hold back the registers
  *
  * Until arch_hw_breakpoint_commit() the hardware stays as it is.
@@ -89,6 +111,23 @@ void arch_hw_breakpoint_begin(void);
  * Context: Interrupts off.
  */
 void arch_hw_breakpoint_commit(void);
+
+/**
+ * arch_hw_breakpoint_reg - tell what a register of this CPU holds
+ * @slot: which, below hw_breakpoint_slots()
+ * @state: filled in
+ *
+ * Context: Interrupts off.
+ */
+void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state);
+
+/**
+ * arch_is_ptrace_breakpoint - tell whether a debugger set a breakpoint
+ * @bp: the breakpoint
+ *
+ * Return: true if it stands for a virtual debug register.
+ */
+bool arch_is_ptrace_breakpoint(const struct perf_event *bp);
 
 /**
  * hw_breakpoint_trap - handle the breakpoints among the causes of a #DB

@@ -246,6 +246,28 @@ static inline long long bp_count(int fd)
 	return count;
 }
 
+/* Of an event with both times in its read_format */
+struct bp_reading {
+	__u64 count;
+	__u64 enabled;
+	__u64 running;
+};
+
+/*
+ * perf takes one time after the other.  What happens in between that brings both
+ * up to date is seen of the second alone: so what cannot be is asked for again.
+ */
+static inline bool bp_read(int fd, struct bp_reading *r)
+{
+	for (int i = 0; i < 10; i++) {
+		if (read(fd, r, sizeof(*r)) != sizeof(*r))
+			return false;
+		if (r->running <= r->enabled)
+			break;
+	}
+	return true;
+}
+
 static inline int bp_ioctl(int fd, unsigned long cmd, unsigned long arg)
 {
 	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;

@@ -10,6 +10,9 @@
 #define ENTRY_AREA	((void *)0xfffffe0000000000UL)
 #define KERNEL_HALF	((void *)0xffff800000000000UL)
 
+/* The one bit of attr.config that is known: the breakpoint takes turns. */
+#define FLEXIBLE	1ULL
+
 static char mem[64] __aligned(64);
 
 /* --------------------------------------------------------- malformed requests */
@@ -98,6 +101,17 @@ TEST_F(request, is_refused_as_malformed_where_no_slot_is_free)
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
 }
 
+/* Being flexible makes nothing right that was wrong. */
+TEST_F(request, is_refused_for_a_flexible_one)
+{
+	int fd[BP_SLOTS];
+
+	self->attr.config = FLEXIBLE;
+	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
+}
+
 /* ------------------------------------------------------------- everything else */
 
 FIXTURE(refused)
@@ -142,11 +156,26 @@ TEST_F(refused, longer_range_where_the_processor_has_none)
 /* attr.config of a breakpoint is a set of flags: what is not known is refused. */
 TEST_F(refused, unknown_config_bit)
 {
-	for (int bit = 0; bit < 64; bit++) {
+	for (int bit = 1; bit < 64; bit++) {
 		self->attr.config = 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
 			TH_LOG("config bit %d", bit);
 		}
+		self->attr.config |= FLEXIBLE;
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
+			TH_LOG("config bits 0 and %d", bit);
+		}
+	}
+}
+
+TEST_F(refused, unknown_config_bit_where_no_slot_is_free)
+{
+	int fd[BP_SLOTS];
+
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	for (int bit = 1; bit < 64; bit++) {
+		self->attr.config = FLEXIBLE | 1ULL << bit;
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	}
 }
 
@@ -388,6 +417,135 @@ TEST_F(refused, kernel_address_without_privilege_where_no_slot_is_free)
 	self->attr.exclude_kernel = 0;
 	ASSERT_EQ(0, set_paranoid("-1"));
 	EXPECT_EQ(EPERM, bp_as_nobody(full_then_kernel, &r));
+}
+
+/* ---------------------------------------------------------- flexible ones */
+
+TEST_F(refused, flexible_and_pinned)
+{
+	int fd[BP_SLOTS];
+
+	self->attr.config = FLEXIBLE;
+	self->attr.pinned = 1;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	/* Each by itself is no fault of the request. */
+	self->attr.config = 0;
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
+	self->attr.config = FLEXIBLE;
+	self->attr.pinned = 0;
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, flexible_where_no_slot_is_free)
+{
+	int fd[BP_SLOTS];
+
+	self->attr.config = FLEXIBLE;
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
+	bp_close(fd, BP_SLOTS);
+	BP_NEED_ROOT();
+	ASSERT_EQ(BP_SLOTS, bp_fill(-1, self->cpus.cpu[0], fd));
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, -1, self->cpus.cpu[0]));
+}
+
+/* First what is wrong with it, then who asks. */
+TEST_F(refused, malformed_flexible_request_without_privilege)
+{
+	struct perf_event_attr bad[3] = { self->attr, self->attr, self->attr };
+	int fd[BP_SLOTS];
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, set_paranoid("1"));
+	bad[0].config = FLEXIBLE;
+	bad[0].pinned = 1;
+	bad[1].config = FLEXIBLE;
+	bad[1].bp_len = 3;
+	bad[2].config = FLEXIBLE | 2;
+	for (int full = 0; full < 2; full++) {
+		for (int i = 0; i < 3; i++) {
+			struct request of_task = { &bad[i], getpid(), -1 };
+			struct request of_cpu = { &bad[i], -1, self->cpus.cpu[0] };
+
+			EXPECT_EQ(EINVAL, bp_as_nobody(try_open, &of_task));
+			EXPECT_EQ(EINVAL, bp_as_nobody(try_open, &of_cpu));
+		}
+		if (!full)
+			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	}
+}
+
+/* Then who asks, and only then whether there is room. */
+TEST_F(refused, flexible_without_privilege_where_no_slot_is_free)
+{
+	struct request of_task = { &self->attr, getpid(), -1 };
+	struct request of_cpu = { &self->attr, -1, self->cpus.cpu[0] };
+	int fd[BP_SLOTS];
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, set_paranoid("1"));
+	self->attr.config = FLEXIBLE;
+	for (int full = 0; full < 2; full++) {
+		EXPECT_EQ(EACCES, bp_as_nobody(try_open, &of_task));
+		EXPECT_EQ(EACCES, bp_as_nobody(try_open, &of_cpu));
+		if (!full)
+			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	}
+}
+
+TEST_F(refused, flexible_kernel_address_without_privilege)
+{
+	struct request r = { &self->attr, 0, -1 };
+
+	BP_NEED_ROOT();
+	self->attr.config = FLEXIBLE;
+	self->attr.bp_addr = (unsigned long)KERNEL_HALF;
+	self->attr.exclude_kernel = 0;
+	ASSERT_EQ(0, set_paranoid("-1"));
+	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &r));
+}
+
+/* What a group cannot have is a fault of the request: nobody could grant it. */
+TEST_F(refused, flexible_members_that_do_not_fit_a_group)
+{
+	struct perf_event_attr flexible = self->attr;
+	int of_plain, of_flexible;
+
+	flexible.config = FLEXIBLE;
+	of_plain = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, of_plain);
+	of_flexible = bp_open(&flexible, 0, -1);
+	ASSERT_LE(0, of_flexible);
+	EXPECT_EQ(-EINVAL, bp_open_group(&flexible, 0, -1, of_plain, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, of_flexible, 0));
+	for (int i = 1; i < BP_SLOTS; i++)
+		EXPECT_LE(0, bp_open_group(&flexible, 0, -1, of_flexible, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&flexible, 0, -1, of_flexible, 0));
+	EXPECT_EQ(BP_SLOTS - 2, bp_free_slots(0, -1));
+}
+
+/* The same where a request that fits the group would get ENOSPC. */
+TEST_F(refused, flexible_members_that_do_not_fit_the_group_of_a_full_task)
+{
+	struct perf_event_attr flexible = self->attr;
+	int leader, fd[BP_SLOTS];
+	pid_t pid = bp_fork();
+
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	flexible.config = FLEXIBLE;
+	leader = bp_open(&self->attr, pid, -1);
+	ASSERT_LE(0, leader);
+	ASSERT_EQ(BP_SLOTS - 1, bp_fill(pid, -1, fd));
+	EXPECT_EQ(-ENOSPC, bp_open_group(&self->attr, pid, -1, leader, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&flexible, pid, -1, leader, 0));
+	EXPECT_EQ(-ENOSPC, bp_open(&flexible, pid, -1));
 }
 
 /* ------------------------------------------ kernel addresses nobody may watch */

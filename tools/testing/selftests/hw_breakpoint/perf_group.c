@@ -294,6 +294,25 @@ TEST_F(mixed, group_counts_and_stops_as_one)
 	EXPECT_EQ(20, r.cntr[at].value);
 }
 
+TEST_F(mixed, member_that_joins_a_running_group_counts_at_once)
+{
+	struct perf_event_attr bp = bp_attr_w(self->mem, 1), sw = software(variant->config);
+	int leader, sibling;
+
+	sw.disabled = 0;
+	leader = bp_open(variant->bp_leads ? &bp : &sw, 0, -1);
+	ASSERT_GE(leader, 0);
+	bp.bp_addr += 64;
+	sibling = bp_open_group(&bp, 0, -1, leader, 0);
+	ASSERT_GE(sibling, 0);
+	bp_store_times(self->mem + 64, 1, 10);
+	EXPECT_EQ(10, bp_count(sibling));
+	EXPECT_EQ(0, bp_disable(sibling));
+	EXPECT_EQ(0, bp_enable(sibling));
+	bp_store_times(self->mem + 64, 1, 10);
+	EXPECT_EQ(20, bp_count(sibling));
+}
+
 TEST_F(mixed, group_is_refused_where_no_slot_is_free)
 {
 	struct perf_event_attr bp = bp_attr_w(self->mem, 1), sw = software(variant->config);
@@ -310,6 +329,129 @@ TEST_F(mixed, group_is_refused_where_no_slot_is_free)
 	EXPECT_EQ(-ENOSPC, bp_open_group(&bp, 0, -1, leader, 0));
 	close(fd[0]);
 	EXPECT_LE(0, bp_open_group(&bp, 0, -1, leader, 0));
+}
+
+/* -------------------------------------------------------------- with hardware events */
+
+/* A PMU that the KUnit suite of the kernel brings; a virtual machine has no other. */
+#define HW_TYPE	"/sys/bus/event_source/devices/breakpoint_test_hw/type"
+
+FIXTURE(hardware)
+{
+	struct perf_event_attr hw, plain, flexible;
+	char *mem;
+};
+
+FIXTURE_SETUP(hardware)
+{
+	char type[16];
+
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	ASSERT_EQ(0, bp_read_file(HW_TYPE, type, sizeof(type)));
+	self->hw = software(0);
+	self->hw.type = atoi(type);
+	self->hw.disabled = 0;
+	self->plain = bp_attr_w(self->mem, 1);
+	self->flexible = self->plain;
+	self->flexible.config = 1;
+}
+
+FIXTURE_TEARDOWN(hardware)
+{
+	bp_teardown(_metadata);
+}
+
+TEST_F(hardware, event_leads_a_breakpoint)
+{
+	int leader = bp_open(&self->hw, 0, -1), fd;
+
+	ASSERT_LE(0, leader);
+	fd = bp_open_group(&self->plain, 0, -1, leader, 0);
+	ASSERT_LE(0, fd);
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(10, bp_count(fd));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
+	close(fd);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+}
+
+TEST_F(hardware, event_leads_a_breakpoint_that_takes_a_register_from_flexible_ones)
+{
+	int leader = bp_open(&self->hw, 0, -1), fd;
+
+	ASSERT_LE(0, leader);
+	for (int i = 0; i < 2 * BP_SLOTS; i++) {
+		struct perf_event_attr attr = self->flexible;
+
+		attr.bp_addr += 8 * (i + 1);
+		ASSERT_LE(0, bp_open(&attr, 0, -1));
+	}
+	fd = bp_open_group(&self->plain, 0, -1, leader, 0);
+	ASSERT_LE(0, fd);
+	for (int i = 1; i <= 1000; i++) {
+		bp_store(self->mem, 1);
+		ASSERT_EQ(i, bp_count(fd));
+	}
+}
+
+/* The group moves to the context of the hardware event: no claim is lost or doubled. */
+TEST_F(hardware, event_joins_a_group_of_breakpoints)
+{
+	int leader = bp_open(&self->plain, 0, -1), sibling, hw;
+	struct perf_event_attr attr = self->plain;
+
+	ASSERT_LE(0, leader);
+	attr.bp_addr += 64;
+	sibling = bp_open_group(&attr, 0, -1, leader, 0);
+	ASSERT_LE(0, sibling);
+	EXPECT_EQ(BP_SLOTS - 2, bp_free_slots(0, -1));
+	hw = bp_open_group(&self->hw, 0, -1, leader, 0);
+	ASSERT_LE(0, hw);
+	EXPECT_EQ(BP_SLOTS - 2, bp_free_slots(0, -1));
+	for (int i = 1; i <= 10; i++) {
+		bp_store(self->mem, 1);
+		bp_store(self->mem + 64, 1);
+	}
+	EXPECT_EQ(10, bp_count(leader));
+	EXPECT_EQ(10, bp_count(sibling));
+	close(hw);
+	close(leader);
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
+}
+
+TEST_F(hardware, event_and_flexible_breakpoint_are_no_group)
+{
+	int hw = bp_open(&self->hw, 0, -1), flexible = bp_open(&self->flexible, 0, -1);
+
+	ASSERT_LE(0, hw);
+	ASSERT_LE(0, flexible);
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->flexible, 0, -1, hw, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->hw, 0, -1, flexible, 0));
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(10, bp_count(flexible));
+	close(flexible);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+}
+
+TEST_F(hardware, event_joins_no_group_with_a_flexible_member)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
+	int leader = bp_open(&sw, 0, -1);
+
+	ASSERT_LE(0, leader);
+	ASSERT_LE(0, bp_open_group(&self->flexible, 0, -1, leader, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->hw, 0, -1, leader, 0));
+}
+
+TEST_F(hardware, plain_and_flexible_breakpoint_are_no_group_after_a_move)
+{
+	int leader = bp_open(&self->plain, 0, -1);
+
+	ASSERT_LE(0, leader);
+	ASSERT_LE(0, bp_open_group(&self->hw, 0, -1, leader, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->flexible, 0, -1, leader, 0));
+	EXPECT_LE(0, bp_open_group(&self->plain, 0, -1, leader, 0));
 }
 
 /* ------------------------------------------------------------------ what is no group */

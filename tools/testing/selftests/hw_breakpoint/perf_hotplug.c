@@ -6,6 +6,8 @@
  * events that were open there can be read and closed, and task events go on
  * wherever their task does.
  */
+#include <dirent.h>
+
 #include "bp_test.h"
 
 static int cpu_online(int cpu, bool online)
@@ -107,6 +109,173 @@ TEST_F(hotplug, event_of_a_cpu_can_be_read_and_closed_when_it_is_back)
 		EXPECT_LE(10, bp_count(fd));
 	}
 	close(fd);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
+}
+
+TEST_F(hotplug, event_of_a_cpu_counts_when_it_is_back)
+{
+	int fd = bp_open(&self->attr, -1, self->cpu);
+
+	ASSERT_GE(fd, 0);
+	for (int i = 1; i <= 3; i++) {
+		ASSERT_EQ(0, bp_pin(self->cpu));
+		bp_store_times(self->mem, 1, 5);
+		EXPECT_EQ(5 * i, bp_count(fd));
+		bp_unpin();
+		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		ASSERT_EQ(0, cpu_online(self->cpu, true));
+	}
+	ASSERT_EQ(0, bp_pin(self->cpu));
+	EXPECT_EQ(0, bp_disable(fd));
+	bp_store_times(self->mem, 1, 5);
+	EXPECT_EQ(0, bp_enable(fd));
+	bp_store_times(self->mem, 1, 5);
+	EXPECT_EQ(20, bp_count(fd));
+}
+
+TEST_F(hotplug, event_of_a_cpu_is_enabled_and_disabled_while_it_is_offline)
+{
+	int on = bp_open(&self->attr, -1, self->cpu), off;
+
+	self->attr.bp_addr += 64;
+	off = bp_open(&self->attr, -1, self->cpu);
+	ASSERT_GE(on, 0);
+	ASSERT_GE(off, 0);
+	EXPECT_EQ(0, bp_disable(on));
+	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	EXPECT_EQ(0, bp_enable(on));
+	EXPECT_EQ(0, bp_disable(off));
+	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_pin(self->cpu));
+	bp_store_times(self->mem, 1, 5);
+	bp_store_times(self->mem + 64, 1, 5);
+	EXPECT_EQ(5, bp_count(on));
+	EXPECT_EQ(0, bp_count(off));
+}
+
+/* The thread of the CPU whose name begins with @prefix, 0 if there is none */
+static pid_t cpu_thread(const char *prefix, int cpu)
+{
+	char path[64], want[32], name[32];
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	pid_t pid = 0;
+	FILE *f;
+
+	snprintf(want, sizeof(want), "%s/%d\n", prefix, cpu);
+	while (proc && !pid && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%.16s/comm", entry->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		if (fgets(name, sizeof(name), f) && !strcmp(name, want))
+			pid = atoi(entry->d_name);
+		fclose(f);
+	}
+	if (proc)
+		closedir(proc);
+	return pid;
+}
+
+/*
+ * While a CPU goes and comes, its threads still run there.  Their events must
+ * not bring those of the CPU back meanwhile.
+ */
+static void offline_with_threads(struct __test_metadata *_metadata,
+				 FIXTURE_DATA(hotplug) *self,
+				 struct perf_event_attr *of_thread, bool close_it)
+{
+	static const char * const prefix[] = { "cpuhp", "ksoftirqd", "migration" };
+	int nr = sizeof(prefix) / sizeof(prefix[0]), thread[nr], fd;
+	struct perf_event_attr sw = *of_thread;
+
+	fd = bp_open(&self->attr, -1, self->cpu);
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < nr; i++) {
+		pid_t pid = cpu_thread(prefix[i], self->cpu);
+
+		ASSERT_NE(0, pid);
+		thread[i] = bp_open(&sw, pid, -1);
+		ASSERT_GE(thread[i], 0);
+	}
+	for (int round = 1; round <= 3; round++) {
+		ASSERT_EQ(0, bp_pin(self->cpu));
+		bp_store_times(self->mem, 1, 5);
+		EXPECT_EQ(5 * round, bp_count(fd));
+		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		if (close_it && round == 2) {
+			close(fd);
+			fd = -1;
+		}
+		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		if (fd == -1)
+			break;
+	}
+	ASSERT_EQ(0, bp_pin(self->cpu));
+	bp_store_times(self->mem, 1, 5);
+	if (fd >= 0)
+		EXPECT_EQ(20, bp_count(fd));
+	bp_close(thread, nr);
+	if (fd >= 0)
+		close(fd);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
+}
+
+TEST_F(hotplug, event_of_a_cpu_waits_where_threads_count_in_software)
+{
+	struct perf_event_attr sw = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(sw),
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+	};
+
+	offline_with_threads(_metadata, self, &sw, false);
+	offline_with_threads(_metadata, self, &sw, true);
+}
+
+TEST_F(hotplug, event_of_a_cpu_waits_where_threads_have_breakpoints)
+{
+	struct perf_event_attr other = self->attr;
+
+	other.bp_addr += 64;
+	offline_with_threads(_metadata, self, &other, false);
+	offline_with_threads(_metadata, self, &other, true);
+}
+
+/* The leader is no breakpoint and ends with the CPU; the others go on alone. */
+TEST_F(hotplug, member_of_a_group_counts_when_its_cpu_is_back)
+{
+	struct perf_event_attr sw = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(sw),
+		.config = PERF_COUNT_SW_DUMMY,
+	};
+	int leader = bp_open(&sw, -1, self->cpu), fd;
+
+	ASSERT_GE(leader, 0);
+	fd = bp_open_group(&self->attr, -1, self->cpu, leader, 0);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_pin(self->cpu));
+	bp_store_times(self->mem, 1, 5);
+	EXPECT_EQ(5, bp_count(fd));
+}
+
+/* It is a leader without a group, and would be freed under its new members. */
+TEST_F(hotplug, event_that_ended_with_its_cpu_leads_no_group)
+{
+	struct perf_event_attr sw = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(sw),
+		.config = PERF_COUNT_SW_DUMMY,
+	};
+	int leader = bp_open(&sw, -1, self->cpu);
+
+	ASSERT_GE(leader, 0);
+	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	EXPECT_EQ(-ENODEV, bp_open_group(&self->attr, -1, self->cpu, leader, 0));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
 

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How the breakpoint PMU shows itself in sysfs: under its name, with the type
- * that the uapi header fixes, and without events of its own.
+ * that the uapi header fixes, without events of its own, and with what a tool has
+ * to know before it opens a breakpoint.
  */
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include "bp_test.h"
 
 #define PMU "/sys/bus/event_source/devices/breakpoint"
+#define INTERVAL PMU "/perf_event_mux_interval_ms"
 
 FIXTURE(sysfs)
 {
 	struct perf_event_attr attr;
+	char interval[32];
 };
 
 static char mem[8] __aligned(8);
@@ -21,10 +25,13 @@ FIXTURE_SETUP(sysfs)
 	if (access("/sys/bus", F_OK))
 		SKIP(return, "needs sysfs mounted at /sys");
 	self->attr = bp_attr_w(mem, 4);
+	ASSERT_EQ(0, bp_read_file(INTERVAL, self->interval, sizeof(self->interval)));
 }
 
 FIXTURE_TEARDOWN(sysfs)
 {
+	if (!geteuid())
+		EXPECT_EQ(0, bp_write_file(INTERVAL, self->interval));
 	bp_teardown(_metadata);
 }
 
@@ -51,12 +58,6 @@ TEST_F(sysfs, type_from_sysfs_opens_a_breakpoint)
 	EXPECT_EQ(1, bp_count(fd));
 }
 
-TEST_F(sysfs, type_cannot_be_written)
-{
-	BP_NEED_ROOT();
-	EXPECT_NE(0, bp_write_file(PMU "/type", "6"));
-}
-
 TEST_F(sysfs, files_can_be_read)
 {
 	struct dirent *entry;
@@ -75,6 +76,218 @@ TEST_F(sysfs, files_can_be_read)
 		}
 	}
 	closedir(dir);
+}
+
+/* ------------------------------------------------------------ what can be asked for */
+
+/* "config:0": bit 0 of attr.config, for those that go by the name. */
+TEST_F(sysfs, flexible_is_the_bit_that_its_format_says)
+{
+	char text[32];
+
+	ASSERT_EQ(0, bp_read_file(PMU "/format/flexible", text, sizeof(text)));
+	ASSERT_STREQ("config:0\n", text);
+	self->attr.config = 1ULL << atoi(text + strlen("config:"));
+	for (int i = 0; i < 2 * BP_SLOTS; i++)
+		EXPECT_LE(0, bp_open(&self->attr, 0, -1));
+}
+
+static int count_files(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int nr = 0;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		nr += entry->d_type == DT_REG;
+	closedir(dir);
+	return nr;
+}
+
+/* What is not listed is refused, so what is accepted must be. */
+TEST_F(sysfs, format_lists_each_bit_that_is_accepted)
+{
+	int accepted = 0;
+
+	for (int bit = 0; bit < 64; bit++) {
+		self->attr.config = 1ULL << bit;
+		accepted += bp_open(&self->attr, 0, -1) >= 0;
+	}
+	EXPECT_EQ(count_files(PMU "/format"), accepted);
+}
+
+/* ------------------------------------------------------------------------ capacity */
+
+static int read_number(const char *path)
+{
+	char text[32], *end;
+	long value;
+
+	if (bp_read_file(path, text, sizeof(text)))
+		return -1;
+	value = strtol(text, &end, 10);
+	return end > text && !strcmp(end, "\n") ? value : -1;
+}
+
+TEST_F(sysfs, slots_are_as_many_as_can_be_open)
+{
+	struct perf_event_attr x = bp_attr_x(bp_func_insn);
+
+	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/instruction_slots"));
+	EXPECT_EQ(bp_free_slots_with(&self->attr, 0, -1), read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(bp_free_slots_with(&x, 0, -1), read_number(PMU "/caps/instruction_slots"));
+}
+
+/* Mixed: what a data breakpoint takes, an instruction breakpoint cannot have. */
+TEST_F(sysfs, mixed_slots_are_shared_by_both_kinds)
+{
+	struct perf_event_attr x = bp_attr_x(bp_func_insn);
+
+	EXPECT_EQ(1, read_number(PMU "/caps/mixed_slots"));
+	ASSERT_LE(0, bp_open(&self->attr, 0, -1));
+	EXPECT_EQ(read_number(PMU "/caps/instruction_slots") - 1,
+		  bp_free_slots_with(&x, 0, -1));
+}
+
+TEST_F(sysfs, slots_do_not_change_with_use)
+{
+	int fd[BP_SLOTS];
+
+	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/instruction_slots"));
+}
+
+/* The check at boot says the same as a breakpoint of today. */
+TEST_F(sysfs, verified_tells_whether_breakpoints_fire)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+
+	ASSERT_LE(0, fd);
+	bp_store(mem, 1);
+	EXPECT_EQ(bp_count(fd), read_number(PMU "/caps/verified"));
+	EXPECT_EQ(1, read_number(PMU "/caps/verified"));
+}
+
+TEST_F(sysfs, caps_are_these_and_no_others)
+{
+	EXPECT_EQ(4, count_files(PMU "/caps"));
+}
+
+/* ------------------------------------------------------------------------- turns */
+
+TEST_F(sysfs, interval_of_turns_is_what_was_written)
+{
+	static const char * const good[] = { "1", "20", "4\n", "0x10", "1000" };
+	static const int ms[] = { 1, 20, 4, 16, 1000 };
+
+	BP_NEED_ROOT();
+	EXPECT_LE(1, read_number(INTERVAL));
+	for (unsigned int i = 0; i < ARRAY_SIZE(good); i++) {
+		EXPECT_EQ(0, bp_write_file(INTERVAL, good[i]));
+		EXPECT_EQ(ms[i], read_number(INTERVAL));
+	}
+}
+
+TEST_F(sysfs, interval_that_makes_no_sense_is_refused)
+{
+	static const char * const bad[] = { "0", "-1", "-2147483648", "x", "4x", "4 5",
+					    "2.5", "\n" };
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_write_file(INTERVAL, "7"));
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, bp_write_file(INTERVAL, bad[i])) {
+			TH_LOG("\"%s\"", bad[i]);
+		}
+		EXPECT_EQ(7, read_number(INTERVAL));
+	}
+	EXPECT_EQ(-ERANGE, bp_write_file(INTERVAL, "2147483648"));
+	EXPECT_EQ(-ERANGE, bp_write_file(INTERVAL, "99999999999999999999"));
+	EXPECT_EQ(7, read_number(INTERVAL));
+}
+
+static int write_interval(void *arg)
+{
+	return -bp_write_file(INTERVAL, arg);
+}
+
+TEST_F(sysfs, interval_is_for_root_to_change)
+{
+	char text[32];
+
+	BP_NEED_ROOT();
+	EXPECT_EQ(EACCES, bp_as_nobody(write_interval, "99"));
+	ASSERT_EQ(0, bp_read_file(INTERVAL, text, sizeof(text)));
+	EXPECT_STREQ(self->interval, text);
+}
+
+/* Those that need no turns do not notice. */
+TEST_F(sysfs, interval_can_change_while_breakpoints_are_open)
+{
+	char *page = bp_map_page(PROT_READ | PROT_WRITE);
+	int guaranteed, flexible;
+
+	BP_NEED_ROOT();
+	ASSERT_NE(NULL, page);
+	self->attr.bp_addr = (unsigned long)page;
+	guaranteed = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, guaranteed);
+	self->attr.bp_addr += 64;
+	self->attr.config = 1;
+	flexible = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, flexible);
+	for (int i = 1; i <= 10; i++) {
+		EXPECT_EQ(0, bp_write_file(INTERVAL, i & 1 ? "3" : "30"));
+		bp_store(page, 1);
+		bp_store(page + 64, 1);
+		EXPECT_EQ(i, bp_count(guaranteed));
+		EXPECT_EQ(i, bp_count(flexible));
+	}
+}
+
+/* ------------------------------------------------------------------- permissions */
+
+/* All but the interval, even by root, who passes any check of the mode. */
+TEST_F(sysfs, nothing_else_can_be_written)
+{
+	static const char * const file[] = {
+		"type", "format/flexible", "caps/instruction_slots", "caps/data_slots",
+		"caps/mixed_slots", "caps/verified",
+	};
+	char path[128], before[32], after[32];
+	struct stat st;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(file); i++) {
+		snprintf(path, sizeof(path), PMU "/%s", file[i]);
+		ASSERT_EQ(0, stat(path, &st)) {
+			TH_LOG("%s", path);
+		}
+		EXPECT_EQ(0444, st.st_mode & 07777);
+		ASSERT_EQ(0, bp_read_file(path, before, sizeof(before)));
+		EXPECT_NE(0, bp_write_file(path, "6"));
+		ASSERT_EQ(0, bp_read_file(path, after, sizeof(after)));
+		EXPECT_STREQ(before, after);
+	}
+	ASSERT_EQ(0, stat(INTERVAL, &st));
+	EXPECT_EQ(0644, st.st_mode & 07777);
+}
+
+static int read_all(void *arg)
+{
+	(void)arg;
+	return read_number(PMU "/caps/data_slots") == BP_SLOTS &&
+	       read_number(PMU "/caps/verified") >= 0 &&
+	       count_files(PMU "/format") > 0 ? 0 : 1;
+}
+
+TEST_F(sysfs, everybody_can_read_them)
+{
+	BP_NEED_ROOT();
+	EXPECT_EQ(0, bp_as_nobody(read_all, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -81,7 +81,8 @@ static inline unsigned long dr7_on(int n, enum dr7_rw rw, int len)
 
 /* ---- The shared pages ---- */
 
-#define SHARED_BASE		0x20000000UL
+/* Between where a heap can begin, up to 1 GiB, and what 32 bits can map */
+#define SHARED_BASE		0x50000000UL
 #define SHARED_PAGE		4096UL
 #define SHARED_SIZE		(3 * SHARED_PAGE)
 #define DATA(off)		(SHARED_BASE + SHARED_PAGE + (off))

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/debug/hw_breakpoint/slots: who holds the breakpoint registers.
+ *
+ * "No space left on device" does not say who took it.  This lists each claim and
+ * what the registers of each CPU hold.  It is the only place where claims are
+ * traced back to events and tasks: the books know neither.
+ *
+ * Claims are copied one by one under the lock of the books, which keeps the event
+ * that a claim is in from being freed; RCU keeps the tasks that it points to.
+ */
+
+#include <linux/cpu.h>
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/string_helpers.h>
+
+#include "bp_internal.h"
+
+/* Bytes that a line takes, more or less */
+#define LINE_SIZE	160
+
+/**
+ * struct bp_who - whose a breakpoint is
+ * @owner: "perf", "ptrace", "kernel" or "kgdb"
+ * @pid: the process that opened it, or the debugger; 0 if there is none now
+ * @handler: of "kernel", what is called at a hit
+ * @task: watched task, 0 for a breakpoint of a CPU
+ * @comm: its name
+ */
+struct bp_who {
+	const char	*owner;
+	pid_t		pid;
+	void		*handler;
+	pid_t		task;
+	char		comm[TASK_COMM_LEN];
+};
+
+/**
+ * struct bp_line - what there is to say about a claim or a register
+ * @what: what is watched; armed if there is a breakpoint at all
+ * @flexible: it takes turns
+ * @who: whose it is
+ * @claim: a copy of the claim
+ */
+struct bp_line {
+	struct bp_reg_state	what;
+	bool			flexible;
+	struct bp_who		who;
+	struct bp_claim		claim;
+};
+
+/* A value that perf puts in place of a task it has let go of */
+static bool is_task(const struct task_struct *task)
+{
+	return task && task != (void *)-1L;
+}
+
+#ifndef ARCH_HW_BREAKPOINT_PTRACE
+static bool arch_is_ptrace_breakpoint(const struct perf_event *bp)
+{
+	return false;
+}
+#endif
+
+/* The event stays; both contexts and tasks stay as long as RCU says. */
+static void tell_event(struct bp_line *line, struct perf_event *bp,
+		       struct task_struct *task)
+{
+	struct perf_event *opened = bp->parent ?: bp;
+	struct task_struct *owner = READ_ONCE(opened->owner);
+	struct bp_who *who = &line->who;
+
+	line->flexible = hw_breakpoint_is_flexible(&bp->attr);
+	if (is_task(task)) {
+		who->task = task_pid_nr(task);
+		strscpy(who->comm, task->comm, sizeof(who->comm));
+	}
+
+	if (arch_is_ptrace_breakpoint(bp)) {
+		who->owner = "ptrace";
+		owner = is_task(task) ? ptrace_parent(task) : NULL;
+	} else if (owner && !is_task(owner)) {
+		who->owner = "kernel";
+		who->handler = READ_ONCE(bp->overflow_handler);
+	} else {
+		who->owner = "perf";
+	}
+	if (is_task(owner))
+		who->pid = task_tgid_nr(owner);
+}
+
+static void tell_claim(const struct bp_claim *claim, void *arg)
+{
+	const struct bp_holder *holder = claim->holder;
+	struct perf_event_context *ctx = NULL;
+	struct bp_line *line = arg;
+	struct perf_event *bp;
+
+	memset(line, 0, sizeof(*line));
+	line->claim = *claim;
+	line->what.armed = true;
+
+	if (holder) {
+		line->what.addr = holder->addr;
+		line->what.len = holder->len;
+		line->what.bp_type = holder->bp_type;
+		line->who.owner = holder->handler ? "kernel" : "kgdb";
+		line->who.handler = holder->handler;
+		return;
+	}
+
+	bp = container_of(claim, struct perf_event, bp_claim);
+	line->what.addr = bp->attr.bp_addr;
+	line->what.len = bp->attr.bp_len;
+	line->what.bp_type = bp->attr.bp_type;
+	if (claim->domain)
+		ctx = container_of(claim->domain, struct perf_event_context, bp_domain);
+	tell_event(line, bp, ctx ? READ_ONCE(ctx->task) : NULL);
+}
+
+/* ---- Lines ---- */
+
+static const char *class_name(unsigned int class)
+{
+	if (TYPE_INST == TYPE_DATA)
+		return "any";
+	return class == TYPE_INST ? "inst" : "data";
+}
+
+static const char *type_name(u32 bp_type)
+{
+	switch (bp_type) {
+	case HW_BREAKPOINT_R:
+		return "r";
+	case HW_BREAKPOINT_W:
+		return "w";
+	case HW_BREAKPOINT_RW:
+		return "rw";
+	default:
+		return "x";
+	}
+}
+
+static void show_what(struct seq_file *m, const struct bp_reg_state *what)
+{
+	seq_printf(m, " type=%s len=%lu addr=0x%lx", type_name(what->bp_type),
+		   what->len, what->addr);
+}
+
+static void show_owner(struct seq_file *m, const struct bp_who *who)
+{
+	seq_printf(m, " owner=%s", who->owner);
+	if (who->handler)
+		seq_printf(m, ":%ps", who->handler);
+	else if (who->pid)
+		seq_printf(m, ":%d", who->pid);
+	else if (strcmp(who->owner, "kgdb"))
+		seq_puts(m, ":-");
+}
+
+static void show_comm(struct seq_file *m, const struct bp_who *who)
+{
+	seq_puts(m, " comm=");
+	seq_escape_str(m, who->comm, ESCAPE_ANY | ESCAPE_NAP | ESCAPE_APPEND, "\\");
+}
+
+static const char *kind(bool flexible)
+{
+	return flexible ? "flexible" : "guaranteed";
+}
+
+static void show_claim(struct seq_file *m, const struct bp_line *line)
+{
+	const struct bp_claim *claim = &line->claim;
+	const struct bp_who *who = &line->who;
+
+	seq_puts(m, "claim");
+	if (who->task)
+		seq_printf(m, " pid=%d", who->task);
+	if (claim->cpu >= 0)
+		seq_printf(m, " cpu=%d", claim->cpu);
+	else
+		seq_puts(m, " cpu=any");
+	seq_printf(m, " kind=%s class=%s weight=%u", kind(claim->flexible),
+		   class_name(claim->class), claim->weight);
+	show_what(m, &line->what);
+	show_owner(m, who);
+	if (who->task)
+		show_comm(m, who);
+	seq_putc(m, '\n');
+}
+
+static void show_claims(struct seq_file *m)
+{
+	struct bp_line line;
+	struct bp_walk walk;
+	bool found;
+
+	bp_slots_walk_begin(&bp_books, &walk);
+	do {
+		rcu_read_lock();
+		found = bp_slots_walk_next(&bp_books, &walk, tell_claim, &line);
+		rcu_read_unlock();
+		if (found)
+			show_claim(m, &line);
+		cond_resched();
+	} while (found && !seq_has_overflowed(m));
+	bp_slots_walk_end(&bp_books, &walk);
+}
+
+static void show_classes(struct seq_file *m)
+{
+	unsigned int class;
+
+	for (class = 0; class < TYPE_MAX; class++)
+		seq_printf(m, "class name=%s slots=%u\n", class_name(class),
+			   bp_books.class[class].slots);
+}
+
+#ifdef ARCH_HW_BREAKPOINT_REGS
+/* ---- Registers ---- */
+
+struct bp_snapshot {
+	struct bp_line	reg[BP_SLOTS_MAX];
+};
+
+/* On the CPU in question, interrupts off: events stay where they are. */
+static void tell_registers(void *arg)
+{
+	struct bp_snapshot *snapshot = arg;
+	unsigned int slot;
+
+	rcu_read_lock();
+	for (slot = 0; slot < bp_books.class[TYPE_DATA].slots; slot++) {
+		struct bp_line *line = &snapshot->reg[slot];
+		struct perf_event *bp;
+
+		arch_hw_breakpoint_reg(slot, &line->what);
+		if (!line->what.armed)
+			continue;
+		bp = line->what.event;
+		if (bp)
+			tell_event(line, bp, READ_ONCE(bp->ctx->task));
+		else
+			line->who.owner = "kgdb";
+	}
+	rcu_read_unlock();
+}
+
+static void show_register(struct seq_file *m, int cpu, unsigned int slot,
+			  const struct bp_line *line)
+{
+	seq_printf(m, "register cpu=%d slot=%u", cpu, slot);
+	if (!line->what.armed) {
+		seq_puts(m, " free\n");
+		return;
+	}
+	show_what(m, &line->what);
+	seq_printf(m, " kind=%s", kind(line->flexible));
+	show_owner(m, &line->who);
+	if (line->who.task) {
+		seq_printf(m, " pid=%d", line->who.task);
+		show_comm(m, &line->who);
+	}
+	seq_putc(m, '\n');
+}
+
+static int show_registers(struct seq_file *m)
+{
+	struct bp_snapshot *snapshot;
+	unsigned int slot;
+	int cpu;
+
+	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
+	if (!snapshot)
+		return -ENOMEM;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		memset(snapshot, 0, sizeof(*snapshot));
+		if (smp_call_function_single(cpu, tell_registers, snapshot, 1))
+			continue;
+		for (slot = 0; slot < bp_books.class[TYPE_DATA].slots; slot++)
+			show_register(m, cpu, slot, &snapshot->reg[slot]);
+	}
+	cpus_read_unlock();
+
+	kfree(snapshot);
+	return 0;
+}
+#else
+/* Only the architecture's own files know. */
+static int show_registers(struct seq_file *m)
+{
+	return 0;
+}
+#endif
+
+/* ---- The file ---- */
+
+static int slots_show(struct seq_file *m, void *unused)
+{
+	show_classes(m);
+	show_claims(m);
+	return show_registers(m);
+}
+
+static int slots_open(struct inode *inode, struct file *file)
+{
+	size_t claims = 0, size;
+	unsigned int class;
+
+	for (class = 0; class < TYPE_MAX; class++)
+		claims += READ_ONCE(bp_books.class[class].claims);
+	size = (claims + num_online_cpus() * BP_SLOTS_MAX + TYPE_MAX) * LINE_SIZE;
+
+	return single_open_size(file, slots_show, NULL, size);
+}
+
+static const struct file_operations slots_fops = {
+	.open		= slots_open,
+	.read		= seq_read,
+	.llseek		= seq_lseek,
+	.release	= single_release,
+};
+
+static int __init bp_debugfs_init(void)
+{
+	struct dentry *dir = debugfs_create_dir("hw_breakpoint", NULL);
+
+	debugfs_create_file("slots", 0400, dir, NULL, &slots_fops);
+	return 0;
+}
+late_initcall(bp_debugfs_init);

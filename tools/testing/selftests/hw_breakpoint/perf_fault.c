@@ -1,0 +1,1081 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Allocations that fail.
+ *
+ * The rule: a request that runs out of memory says so, and leaves the books, the
+ * events that are there and the debugger's registers exactly as they were,
+ * whichever of its allocations it was.
+ *
+ * Each request is made again and again: its first allocation fails, then its
+ * second, and so on, until it is through before the one that was to fail. A
+ * fault that the kernel gets over is no reason to refuse, but what the request
+ * brings has to work then. Between two requests the free registers of this task
+ * and of a CPU are counted, and the claims where the kernel lists them.
+ */
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include "bp_test.h"
+
+/* Hundreds of requests each, in an emulator that shares its host. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	300
+
+/* More allocations than any of the requests makes. */
+#define NTH_MAX		2000
+/* So few that all of them are tried once more. */
+#define NTH_FEW		40
+#define NR_ROUNDS	3
+
+/* Where the kernel lists its claims, one a line. */
+#define CLAIMS_FILE	"/sys/kernel/debug/hw_breakpoint/slots"
+
+#define NR_HELD		3
+#define NR_DR		4
+
+/**
+ * struct fault - a request that is made with a fault
+ * @nth_fd: fail-nth of this task
+ * @nth: which of its allocations fails
+ * @injected: it came to that
+ * @cpus: online CPUs
+ * @taint: of the kernel at the start
+ * @mem: memory that is watched
+ * @attr: what is asked for
+ * @pid: for whom
+ * @cpu: where
+ * @group: behind which event
+ * @fd: events that are there
+ * @counts: what each of them has counted
+ * @clone_flags: kind of task that is created
+ * @pages: size of the ring
+ * @traced: the task that ends is traced
+ * @image: what it executes
+ * @dr: debug registers before the request
+ * @dr_nr: register that is written
+ * @dr_value: with what
+ */
+struct fault {
+	int nth_fd;
+	unsigned int nth;
+	bool injected;
+	struct bp_cpus cpus;
+	unsigned long taint;
+	char *mem;
+	struct perf_event_attr attr;
+	pid_t pid;
+	int cpu;
+	int group;
+	int fd[NR_HELD];
+	long long counts;
+	int clone_flags;
+	int pages;
+	bool traced;
+	int image;
+	unsigned long dr[8];
+	int dr_nr;
+	unsigned long dr_value;
+};
+
+/* -------------------------------------------------------------- which of them fail */
+
+#define FAILSLAB	"/sys/kernel/debug/failslab/"
+#define FAIL_PAGE	"/sys/kernel/debug/fail_page_alloc/"
+
+/* A setting of the fault injection, and what it was before. */
+struct setting {
+	const char *path;
+	const char *value;
+	char saved[24];
+};
+
+/*
+ * Allocations of any size, whether they can wait or not, and no word about them in
+ * the log. Those without a value here are set to the range of a function.
+ */
+static struct setting settings[] = {
+	{ .path = FAILSLAB "ignore-gfp-wait", .value = "N" },
+	{ .path = FAILSLAB "verbose", .value = "0" },
+	{ .path = FAILSLAB "reject-start" },
+	{ .path = FAILSLAB "reject-end" },
+	{ .path = FAILSLAB "require-start" },
+	{ .path = FAILSLAB "require-end" },
+	{ .path = FAIL_PAGE "ignore-gfp-wait", .value = "N" },
+	{ .path = FAIL_PAGE "min-order", .value = "0" },
+	{ .path = FAIL_PAGE "verbose", .value = "0" },
+	{ .path = FAIL_PAGE "reject-start" },
+	{ .path = FAIL_PAGE "reject-end" },
+	{ .path = FAIL_PAGE "require-start" },
+	{ .path = FAIL_PAGE "require-end" },
+};
+
+#define NR_SETTINGS	((int)(sizeof(settings) / sizeof(settings[0])))
+
+/* The first kernel symbol behind an address. */
+static unsigned long next_ksym(unsigned long addr)
+{
+	unsigned long next = ~0UL, at;
+	char line[512];
+	FILE *f;
+
+	f = fopen("/proc/kallsyms", "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		at = strtoul(line, NULL, 16);
+		if (at > addr && at < next)
+			next = at;
+	}
+	if (f)
+		fclose(f);
+	return next;
+}
+
+static int apply_settings(void)
+{
+	int err = 0;
+
+	for (int i = 0; i < NR_SETTINGS && !err; i++) {
+		struct setting *s = &settings[i];
+
+		err = bp_read_file(s->path, s->saved, sizeof(s->saved));
+		if (!err && s->value)
+			err = bp_write_file(s->path, s->value);
+	}
+	return err;
+}
+
+static int write_range(const char *start, const char *end, const char *function)
+{
+	unsigned long from = (unsigned long)bp_ksym(function);
+	char text[24];
+	int err;
+
+	if (!from)
+		return -ENOENT;
+	snprintf(text, sizeof(text), "0x%lx", from);
+	err = bp_write_file(start, text);
+	snprintf(text, sizeof(text), "0x%lx", next_ksym(from));
+	return err ?: bp_write_file(end, text);
+}
+
+/* Nothing that @function allocates, or what it calls, fails. */
+static int fail_outside(const char *function)
+{
+	int err = write_range(FAILSLAB "reject-start", FAILSLAB "reject-end", function);
+
+	return err ?: write_range(FAIL_PAGE "reject-start", FAIL_PAGE "reject-end", function);
+}
+
+/* Nothing else fails. */
+static int fail_inside(const char *function)
+{
+	int err = write_range(FAILSLAB "require-start", FAILSLAB "require-end", function);
+
+	return err ?: write_range(FAIL_PAGE "require-start", FAIL_PAGE "require-end", function);
+}
+
+static void restore_settings(void)
+{
+	for (int i = 0; i < NR_SETTINGS; i++) {
+		if (settings[i].saved[0])
+			bp_write_file(settings[i].path, settings[i].saved);
+	}
+}
+
+static void write_nth(int fd, unsigned int nth)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", nth);
+
+	if (pwrite(fd, text, len, 0) != len)
+		_exit(255);
+}
+
+/* Was there an n-th allocation? */
+static bool nth_was_reached(int fd)
+{
+	char text[16] = "";
+
+	return pread(fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
+}
+
+/* The request stands between these two, and nothing else. */
+static void arm(struct fault *f)
+{
+	write_nth(f->nth_fd, f->nth);
+}
+
+static void disarm(struct fault *f)
+{
+	f->injected = nth_was_reached(f->nth_fd);
+	write_nth(f->nth_fd, 0);
+}
+
+/* ----------------------------------------------------------------------- the books */
+
+struct books {
+	int task;
+	int claims;
+	int cpu[BP_MAX_CPUS];
+};
+
+/* How many claims the kernel lists; -1 if it has no such list. */
+static int count_claims(void)
+{
+	FILE *f = fopen(CLAIMS_FILE, "re");
+	char line[512];
+	int nr = 0;
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		nr += !strncmp(line, "claim ", 6);
+	fclose(f);
+	return nr;
+}
+
+static void read_books(struct fault *f, struct books *books)
+{
+	books->claims = count_claims();
+	books->task = bp_free_slots(0, -1);
+	for (int i = 0; i < f->cpus.nr; i++)
+		books->cpu[i] = bp_free_slots(-1, f->cpus.cpu[i]);
+}
+
+static void expect_cpu(struct __test_metadata *_metadata, struct fault *f,
+		       const struct books *before, int i)
+{
+	EXPECT_EQ(before->cpu[i], bp_free_slots(-1, f->cpus.cpu[i])) {
+		TH_LOG("CPU %d, fault %u", f->cpus.cpu[i], f->nth);
+	}
+}
+
+/*
+ * The CPUs take turns, as each of them has to be interrupted for it: what is
+ * missing stays missing, and is found later.
+ */
+static void expect_books(struct __test_metadata *_metadata, struct fault *f,
+			 const struct books *before)
+{
+	EXPECT_EQ(before->claims, count_claims());
+	EXPECT_EQ(before->task, bp_free_slots(0, -1));
+	expect_cpu(_metadata, f, before, f->nth % f->cpus.nr);
+}
+
+/*
+ * One request with one fault: returns 0 or a negative errno. What it brought is
+ * checked and given back.
+ */
+typedef int (*attempt_fn)(struct __test_metadata *_metadata, struct fault *f);
+
+/* Returns how often the request was refused. */
+static int sweep_once(struct __test_metadata *_metadata, struct fault *f, const char *what,
+		      attempt_fn attempt)
+{
+	int err = 0, refused = 0;
+	struct books before;
+
+	read_books(f, &before);
+	for (f->nth = 1; f->nth < NTH_MAX; f->nth++) {
+		f->injected = false;
+		err = attempt(_metadata, f);
+		EXPECT_TRUE(err == 0 || err == -ENOMEM) {
+			TH_LOG("%s: %s at allocation %u", what, strerror(-err), f->nth);
+		}
+		expect_books(_metadata, f, &before);
+		if (!f->injected)
+			break;
+		refused += err != 0;
+	}
+	for (int i = 0; i < f->cpus.nr; i++)
+		expect_cpu(_metadata, f, &before, i);
+	/* The last one made all of its allocations. */
+	EXPECT_EQ(0, err);
+	EXPECT_FALSE(f->injected);
+	return refused;
+}
+
+/*
+ * A kernel that watches its allocations makes some for that purpose now and then,
+ * and what was the fifth is the sixth: short sweeps are repeated so that none is
+ * passed over.
+ */
+static int sweep(struct __test_metadata *_metadata, struct fault *f, const char *what,
+		 attempt_fn attempt)
+{
+	int refused, most = 0;
+
+	for (int round = 0; round < NR_ROUNDS; round++) {
+		refused = sweep_once(_metadata, f, what, attempt);
+		most = refused > most ? refused : most;
+		if (f->nth > NTH_FEW)
+			break;
+	}
+	TH_LOG("%s: %u faults, %d of them refused the request", what, f->nth - 1, most);
+	return most;
+}
+
+/* ------------------------------------------------------------------- common fixture */
+
+static unsigned long kernel_taint(void)
+{
+	char text[32] = "";
+
+	bp_read_file("/proc/sys/kernel/tainted", text, sizeof(text));
+	return strtoul(text, NULL, 10);
+}
+
+static void fault_begin(struct __test_metadata *_metadata, struct fault *f)
+{
+	int err;
+
+	BP_NEED_ROOT();
+	f->nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (f->nth_fd < 0)
+		SKIP(return, "needs CONFIG_FAULT_INJECTION");
+	err = apply_settings();
+	/* An area that is not to be had is reported, whatever the reason. */
+	err = err ?: fail_outside("__vmalloc_node_range_noprof");
+	if (err)
+		restore_settings();
+	ASSERT_EQ(0, err);
+
+	f->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, f->mem);
+	f->attr = bp_attr_w(f->mem, 1);
+	f->cpus = bp_online_cpus();
+	/* Nothing here is about CPUs, and an emulator has less than it shows. */
+	ASSERT_EQ(0, bp_pin(f->cpus.cpu[0]));
+	f->taint = kernel_taint();
+	f->pid = 0;
+	f->cpu = -1;
+	f->group = -1;
+}
+
+static void fault_end(struct __test_metadata *_metadata, struct fault *f)
+{
+	restore_settings();
+	EXPECT_EQ(f->taint, kernel_taint());
+	bp_teardown(_metadata);
+}
+
+FIXTURE(fault)
+{
+	struct fault f;
+};
+
+FIXTURE_VARIANT(fault)
+{
+	__u64 config;
+};
+
+FIXTURE_VARIANT_ADD(fault, guaranteed)
+{
+	.config = 0,
+};
+
+FIXTURE_VARIANT_ADD(fault, flexible)
+{
+	.config = 1,
+};
+
+FIXTURE_SETUP(fault)
+{
+	fault_begin(_metadata, &self->f);
+	self->f.attr.config = variant->config;
+}
+
+FIXTURE_TEARDOWN(fault)
+{
+	fault_end(_metadata, &self->f);
+}
+
+/* ---------------------------------------------------------------------------- open */
+
+static int try_open(struct __test_metadata *_metadata, struct fault *f)
+{
+	int fd;
+
+	arm(f);
+	fd = bp_open_group(&f->attr, f->pid, f->cpu, f->group, PERF_FLAG_FD_CLOEXEC);
+	disarm(f);
+	if (fd < 0)
+		return fd;
+
+	/* If it is one of our own, and alone, it is as good as any. */
+	if (!f->pid && f->cpu < 0 && f->group < 0) {
+		bp_store(f->mem, 1);
+		EXPECT_EQ(1, bp_count(fd));
+	}
+	close(fd);
+	return 0;
+}
+
+TEST_F(fault, event_of_a_task)
+{
+	struct fault *f = &self->f;
+
+	EXPECT_LT(0, sweep(_metadata, f, "counting", try_open));
+	f->attr.sample_period = 1;
+	f->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN;
+	EXPECT_LT(0, sweep(_metadata, f, "sampling", try_open));
+}
+
+TEST_F(fault, event_of_a_task_on_one_cpu)
+{
+	struct fault *f = &self->f;
+
+	f->cpu = f->cpus.cpu[f->cpus.nr - 1];
+	EXPECT_LT(0, sweep(_metadata, f, "bound", try_open));
+}
+
+TEST_F(fault, event_of_a_cpu)
+{
+	struct fault *f = &self->f;
+
+	f->pid = -1;
+	for (int i = 0; i < f->cpus.nr; i++) {
+		f->cpu = f->cpus.cpu[i];
+		EXPECT_LT(0, sweep(_metadata, f, "of a CPU", try_open));
+	}
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t pid = bp_fork();
+
+	if (pid)
+		return pid;
+	for (;;)
+		pause();
+}
+
+static void stop_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	bp_wait(pid);
+}
+
+/* The first event of a task brings a context, so each attempt has a new task. */
+static int try_open_first(struct __test_metadata *_metadata, struct fault *f)
+{
+	int err;
+
+	f->pid = start_sleeper();
+	ASSERT_LT(0, f->pid);
+	err = try_open(_metadata, f);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(f->pid, -1));
+	stop_child(f->pid);
+	return err;
+}
+
+TEST_F(fault, first_event_of_a_task)
+{
+	EXPECT_LT(0, sweep(_metadata, &self->f, "first", try_open_first));
+}
+
+static int open_dummy(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	return bp_open(&attr, 0, -1);
+}
+
+TEST_F(fault, event_in_a_group_of_a_task)
+{
+	struct fault *f = &self->f;
+
+	f->group = bp_open(&f->attr, 0, -1);
+	ASSERT_LE(0, f->group);
+	EXPECT_LT(0, sweep(_metadata, f, "behind a breakpoint", try_open));
+	close(f->group);
+
+	f->group = open_dummy();
+	ASSERT_LE(0, f->group);
+	EXPECT_LT(0, sweep(_metadata, f, "behind a software event", try_open));
+}
+
+TEST_F(fault, event_in_a_group_of_a_cpu)
+{
+	struct fault *f = &self->f;
+
+	f->pid = -1;
+	f->cpu = f->cpus.cpu[0];
+	f->group = bp_open(&f->attr, f->pid, f->cpu);
+	ASSERT_LE(0, f->group);
+	EXPECT_LT(0, sweep(_metadata, f, "behind a breakpoint", try_open));
+}
+
+static int try_open_of_cgroup(struct __test_metadata *_metadata, struct fault *f)
+{
+	int fd;
+
+	arm(f);
+	fd = bp_open_group(&f->attr, f->group, f->cpu, -1, PERF_FLAG_PID_CGROUP);
+	disarm(f);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+TEST_F(fault, event_of_a_cgroup)
+{
+	struct fault *f = &self->f;
+
+	f->group = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_LE(0, f->group);
+	f->cpu = f->cpus.cpu[f->cpus.nr - 1];
+	EXPECT_LT(0, sweep(_metadata, f, "of a cgroup", try_open_of_cgroup));
+}
+
+/* ------------------------------------------------------------ a ring, and a reader */
+
+static int try_map(struct __test_metadata *_metadata, struct fault *f)
+{
+	size_t size = (1 + f->pages) * sysconf(_SC_PAGESIZE);
+	void *p;
+	int err;
+
+	arm(f);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd[0], 0);
+	err = p == MAP_FAILED ? -errno : 0;
+	disarm(f);
+	if (!err)
+		munmap(p, size);
+
+	bp_store(f->mem, 1);
+	EXPECT_EQ(++f->counts, bp_count(f->fd[0]));
+	return err;
+}
+
+TEST_F(fault, ring_buffer)
+{
+	struct fault *f = &self->f;
+
+	f->attr.sample_period = 1;
+	f->fd[0] = bp_open(&f->attr, 0, -1);
+	ASSERT_LE(0, f->fd[0]);
+	f->pages = 1;
+	EXPECT_LT(0, sweep(_metadata, f, "a page of ring", try_map));
+	f->pages = 8;
+	EXPECT_LT(8, sweep(_metadata, f, "eight pages of ring", try_map));
+}
+
+static int try_read_group(struct __test_metadata *_metadata, struct fault *f)
+{
+	__u64 values[1 + NR_HELD];
+	int err, n;
+
+	arm(f);
+	n = read(f->fd[0], values, sizeof(values));
+	err = n < 0 ? -errno : 0;
+	disarm(f);
+	if (!err) {
+		EXPECT_EQ(sizeof(values), n);
+		EXPECT_EQ(NR_HELD, values[0]);
+	}
+	return err;
+}
+
+TEST_F(fault, read_of_a_group)
+{
+	struct fault *f = &self->f;
+
+	f->attr.read_format = PERF_FORMAT_GROUP;
+	for (int i = 0; i < NR_HELD; i++) {
+		f->fd[i] = bp_open_group(&f->attr, 0, -1, i ? f->fd[0] : -1,
+					 PERF_FLAG_FD_CLOEXEC);
+		ASSERT_LE(0, f->fd[i]);
+	}
+	EXPECT_LT(0, sweep(_metadata, f, "read", try_read_group));
+}
+
+static int try_list(struct __test_metadata *_metadata, struct fault *f)
+{
+	char text[4096];
+	int fd, n, err;
+
+	arm(f);
+	fd = open(CLAIMS_FILE, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? fd : read(fd, text, sizeof(text));
+	err = n < 0 ? -errno : 0;
+	disarm(f);
+	if (fd >= 0)
+		close(fd);
+	if (!err)
+		EXPECT_LT(0, n);
+	return err;
+}
+
+TEST_F(fault, list_of_claims)
+{
+	struct fault *f = &self->f;
+
+	if (access(CLAIMS_FILE, R_OK))
+		SKIP(return, "the kernel lists no claims");
+	f->fd[0] = bp_open(&f->attr, 0, -1);
+	ASSERT_LE(0, f->fd[0]);
+	EXPECT_LT(0, sweep(_metadata, f, "list", try_list));
+}
+
+/* ---------------------------------------------------------------------------- fork */
+
+/* One event alone and two in a group, so that one register is left. */
+static void open_inherited(struct __test_metadata *_metadata, struct fault *f)
+{
+	f->attr.inherit = 1;
+	for (int i = 0; i < NR_HELD; i++) {
+		f->attr.bp_addr = (unsigned long)f->mem + 64 * i;
+		f->fd[i] = bp_open_group(&f->attr, 0, -1, i == 2 ? f->fd[1] : -1,
+					 PERF_FLAG_FD_CLOEXEC);
+		ASSERT_LE(0, f->fd[i]);
+	}
+}
+
+static int child_hits_all(void *mem)
+{
+	for (int i = 0; i < NR_HELD; i++)
+		bp_store((char *)mem + 64 * i, 1);
+	syscall(__NR_exit, 0);
+	return 0;
+}
+
+/*
+ * With CLONE_VFORK, as the child runs on memory of its parent; a thread that has
+ * given that back is gone only when its tid is.
+ */
+static int try_clone(struct __test_metadata *_metadata, struct fault *f)
+{
+	static char stack[16384] __aligned(16);
+	pid_t pid;
+
+	arm(f);
+	pid = clone(child_hits_all, stack + sizeof(stack), f->clone_flags | CLONE_VFORK,
+		    f->mem);
+	if (pid < 0)
+		pid = -errno;
+	disarm(f);
+
+	if (pid > 0) {
+		f->counts++;
+		if (!(f->clone_flags & CLONE_THREAD))
+			EXPECT_EQ(0, bp_wait(pid));
+		while (f->clone_flags & CLONE_THREAD &&
+		       !syscall(__NR_tgkill, getpid(), pid, 0))
+			sched_yield();
+	}
+	for (int i = 0; i < NR_HELD; i++)
+		EXPECT_EQ(f->counts, bp_count(f->fd[i]));
+	return pid < 0 ? pid : 0;
+}
+
+/* Without the hundreds of allocations for a copy of the memory */
+TEST_F(fault, inherited_events_of_a_process)
+{
+	struct fault *f = &self->f;
+
+	open_inherited(_metadata, f);
+	f->clone_flags = SIGCHLD;
+	ASSERT_EQ(0, fail_inside("perf_event_init_task"));
+	EXPECT_LT(NR_HELD, sweep(_metadata, f, "fork", try_clone));
+}
+
+/* Here all that can fail before and after the events does. */
+TEST_F(fault, inherited_events_of_a_process_in_the_same_memory)
+{
+	struct fault *f = &self->f;
+
+	open_inherited(_metadata, f);
+	f->clone_flags = CLONE_VM | SIGCHLD;
+	EXPECT_LT(NR_HELD, sweep(_metadata, f, "vfork", try_clone));
+}
+
+TEST_F(fault, inherited_events_of_a_thread)
+{
+	struct fault *f = &self->f;
+
+	open_inherited(_metadata, f);
+	f->clone_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+			 CLONE_THREAD | CLONE_SYSVSEM;
+	EXPECT_LT(NR_HELD, sweep(_metadata, f, "thread", try_clone));
+}
+
+/* ------------------------------------------------------------- a debugger's registers */
+
+/* What DR7 has to say about register n: a byte, written, enabled or not. */
+#define DR7_ON(n)	(1UL << (2 * (n)))
+#define DR7_W(n)	(1UL << (16 + 4 * (n)))
+#define DR7_ALL_W	(DR7_W(0) | DR7_W(1) | DR7_W(2) | DR7_W(3))
+
+static int dr_poke(pid_t pid, int n, unsigned long value)
+{
+	return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[n]), value) ?
+		-errno : 0;
+}
+
+static unsigned long dr_peek(pid_t pid, int n)
+{
+	return ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, u_debugreg[n]), 0);
+}
+
+static int dr_enabled(unsigned long dr7)
+{
+	int nr = 0;
+
+	for (int n = 0; n < NR_DR; n++)
+		nr += !!(dr7 & DR7_ON(n));
+	return nr;
+}
+
+static int dr_write_all(struct fault *f)
+{
+	int err = 0;
+
+	for (int n = 0; n < NR_DR && !err; n++)
+		err = f->dr[n] ? dr_poke(f->pid, n, f->dr[n]) : 0;
+	if (!err && f->dr[7])
+		err = dr_poke(f->pid, 7, f->dr[7]);
+	return err;
+}
+
+/* Stops and stores, over and over. */
+static void be_traced(struct fault *f)
+{
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	for (;;) {
+		raise(SIGSTOP);
+		bp_store(f->mem, 1);
+	}
+}
+
+FIXTURE(debugger)
+{
+	struct fault f;
+};
+
+FIXTURE_SETUP(debugger)
+{
+	struct fault *f = &self->f;
+
+	fault_begin(_metadata, f);
+	f->dr_nr = 7;
+	/* Let a register that is not enabled be different from one that is. */
+	for (int n = 0; n < NR_DR; n++)
+		f->dr[n] = (unsigned long)f->mem + 64 * n;
+}
+
+FIXTURE_TEARDOWN(debugger)
+{
+	fault_end(_metadata, &self->f);
+}
+
+static void expect_registers(struct __test_metadata *_metadata, struct fault *f, int err)
+{
+	unsigned long want[8];
+
+	memcpy(want, f->dr, sizeof(want));
+	if (!err)
+		want[f->dr_nr] = f->dr_value;
+	for (int n = 0; n < NR_DR; n++)
+		EXPECT_EQ(want[n], dr_peek(f->pid, n));
+	EXPECT_EQ(want[7], dr_peek(f->pid, 7));
+	EXPECT_EQ(BP_SLOTS - dr_enabled(want[7]), bp_free_slots(f->pid, -1));
+
+	/* Those that are enabled are so in deed. */
+	if (want[7] & DR7_ON(0) && want[0] == (unsigned long)f->mem) {
+		int status;
+
+		ASSERT_EQ(0, ptrace(PTRACE_CONT, f->pid, 0, 0));
+		ASSERT_EQ(f->pid, waitpid(f->pid, &status, 0));
+		EXPECT_TRUE(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	}
+}
+
+static int try_poke(struct __test_metadata *_metadata, struct fault *f)
+{
+	int status, err;
+
+	f->pid = bp_fork();
+	ASSERT_LE(0, f->pid);
+	if (!f->pid)
+		be_traced(f);
+	ASSERT_EQ(f->pid, waitpid(f->pid, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(0, dr_write_all(f));
+
+	arm(f);
+	err = dr_poke(f->pid, f->dr_nr, f->dr_value);
+	disarm(f);
+	expect_registers(_metadata, f, err);
+	stop_child(f->pid);
+	return err;
+}
+
+TEST_F(debugger, first_address)
+{
+	struct fault *f = &self->f;
+
+	memset(f->dr, 0, sizeof(f->dr));
+	f->dr_nr = 0;
+	f->dr_value = (unsigned long)f->mem;
+	EXPECT_LT(0, sweep(_metadata, f, "first address", try_poke));
+}
+
+TEST_F(debugger, first_dr7)
+{
+	struct fault *f = &self->f;
+
+	memset(f->dr, 0, sizeof(f->dr));
+	f->dr_value = DR7_ALL_W | DR7_ON(0);
+	EXPECT_LT(0, sweep(_metadata, f, "first DR7", try_poke));
+}
+
+TEST_F(debugger, dr7_that_enables)
+{
+	struct fault *f = &self->f;
+
+	f->dr_value = DR7_ALL_W | DR7_ON(0) | DR7_ON(1) | DR7_ON(2) | DR7_ON(3);
+	EXPECT_LT(3, sweep(_metadata, f, "four", try_poke));
+}
+
+TEST_F(debugger, dr7_that_enables_more)
+{
+	struct fault *f = &self->f;
+
+	f->dr[7] = DR7_ALL_W | DR7_ON(0) | DR7_ON(2);
+	f->dr_value = DR7_ALL_W | DR7_ON(0) | DR7_ON(1) | DR7_ON(2) | DR7_ON(3);
+	EXPECT_LT(1, sweep(_metadata, f, "two more", try_poke));
+}
+
+TEST_F(debugger, dr7_that_rearranges)
+{
+	struct fault *f = &self->f;
+
+	f->dr[7] = DR7_ALL_W | DR7_ON(0) | DR7_ON(1);
+	f->dr_value = DR7_ALL_W | DR7_ON(2) | DR7_ON(3);
+	sweep(_metadata, f, "two for two", try_poke);
+	f->dr_value = DR7_ALL_W | DR7_ON(1) | DR7_ON(2) | DR7_ON(3);
+	EXPECT_LT(0, sweep(_metadata, f, "three for two", try_poke));
+}
+
+TEST_F(debugger, what_takes_no_new_register)
+{
+	struct fault *f = &self->f;
+
+	f->dr[7] = DR7_ALL_W | DR7_ON(0) | DR7_ON(1);
+	f->dr_value = DR7_W(0) | DR7_ON(0) | DR7_ON(1);
+	sweep(_metadata, f, "another type", try_poke);
+	f->dr_value = 0;
+	sweep(_metadata, f, "none for two", try_poke);
+	f->dr_nr = 0;
+	f->dr_value = (unsigned long)f->mem + 512;
+	sweep(_metadata, f, "another address", try_poke);
+}
+
+/* -------------------------------------------------------------------- exec and exit */
+
+/*
+ * A program that does nothing but exit, so that what follows exec has hardly a
+ * fault to meet: an ELF header, a program header and three instructions.
+ */
+extern const char image[], image_end[];
+
+asm(".pushsection .rodata, \"a\", @progbits\n"
+	"image:\n"
+#ifdef __x86_64__
+	"	.byte	0x7f, 'E', 'L', 'F', 2, 1, 1, 0\n"
+	"	.quad	0\n"
+	"	.short	2, 62\n"
+	"	.long	1\n"
+	"	.quad	0x10000 + image_code - image, image_segment - image, 0\n"
+	"	.long	0\n"
+	"	.short	64, 56, 1, 0, 0, 0\n"
+	"image_segment:\n"
+	"	.long	1, 5\n"
+	"	.quad	0, 0x10000, 0, image_end - image, image_end - image, 4096\n"
+	"image_code:\n"
+	"	movl	$60, %eax\n"
+	"	xorl	%edi, %edi\n"
+	"	syscall\n"
+#else
+	"	.byte	0x7f, 'E', 'L', 'F', 1, 1, 1, 0\n"
+	"	.quad	0\n"
+	"	.short	2, 3\n"
+	"	.long	1\n"
+	"	.long	0x10000 + image_code - image, image_segment - image, 0\n"
+	"	.long	0\n"
+	"	.short	52, 32, 1, 0, 0, 0\n"
+	"image_segment:\n"
+	"	.long	1, 0, 0x10000, 0, image_end - image, image_end - image, 5, 4096\n"
+	"image_code:\n"
+	"	movl	$1, %eax\n"
+	"	xorl	%ebx, %ebx\n"
+	"	int	$0x80\n"
+#endif
+	"image_end:\n"
+	".popsection\n");
+
+/* Not open for writing any more when it is executed. */
+static int open_image(void)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC), image_fd;
+	ssize_t size = image_end - image;
+	char path[64];
+
+	if (write(fd, image, size) != size)
+		return -EIO;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	image_fd = open(path, O_RDONLY | O_CLOEXEC);
+	close(fd);
+	return image_fd;
+}
+
+/* No errno. */
+#define END_BROKEN	255
+
+/* Only for the sake of the fault does it return. */
+static void exec_with_fault(struct fault *f, int fd[2])
+{
+	static char * const argv[] = { "image", NULL };
+	int err;
+
+	arm(f);
+	fexecve(f->image, argv, argv + 1);
+	err = errno;
+	write_nth(f->nth_fd, 0);
+
+	/* It is still who it was, and has what it had. */
+	bp_store(f->mem, 1);
+	bp_store(f->mem + 64, 1);
+	_exit(bp_count(fd[0]) == 1 && bp_count(fd[1]) == 1 ? err : END_BROKEN);
+}
+
+/* Holds two events of its own, and beside them up to two of a debugger. */
+static void end_with_fault(struct fault *f, bool exec)
+{
+	int fd[2];
+
+	fd[0] = bp_open(&f->attr, 0, -1);
+	f->attr.bp_addr += 64;
+	f->attr.inherit = 1;
+	fd[1] = bp_open(&f->attr, 0, -1);
+	f->nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fd[0] < 0 || fd[1] < 0 || f->nth_fd < 0)
+		_exit(END_BROKEN);
+	if (f->traced) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+	}
+
+	if (exec)
+		exec_with_fault(f, fd);
+	arm(f);
+	_exit(0);
+}
+
+/* Lets a traced task run to its end, which is left for others to wait for. */
+static void follow(struct __test_metadata *_metadata, struct fault *f)
+{
+	siginfo_t info;
+	int status, sig;
+
+	while (!waitid(P_PID, f->pid, &info, WEXITED | WSTOPPED | WNOWAIT) &&
+	       (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)) {
+		ASSERT_EQ(f->pid, waitpid(f->pid, &status, 0));
+		sig = WSTOPSIG(status);
+		if (sig == SIGSTOP)
+			ASSERT_EQ(0, dr_write_all(f));
+		/* The new image has nothing of the old one's. */
+		if (sig == SIGTRAP)
+			EXPECT_EQ(0, dr_peek(f->pid, 7));
+		ASSERT_EQ(0, ptrace(PTRACE_CONT, f->pid, 0,
+				    sig == SIGSTOP || sig == SIGTRAP ? 0 : sig));
+	}
+}
+
+/*
+ * It can end in three ways: the new image runs and exits, the old one is told
+ * why there is none, in some words of exec's own too, or the kernel kills it where
+ * there is no way back.
+ */
+static int try_to_end(struct __test_metadata *_metadata, struct fault *f, bool exec)
+{
+	char path[64];
+	siginfo_t info;
+	int fd, status;
+
+	f->pid = bp_fork();
+	ASSERT_LE(0, f->pid);
+	if (!f->pid)
+		end_with_fault(f, exec);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fail-nth", f->pid, f->pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+
+	if (f->traced)
+		follow(_metadata, f);
+	ASSERT_EQ(0, waitid(P_PID, f->pid, &info, WEXITED | WNOWAIT));
+	f->injected = nth_was_reached(fd);
+	close(fd);
+
+	status = bp_wait(f->pid);
+	switch (status) {
+	case E2BIG:
+	case ENOEXEC:
+	case 256 + SIGKILL:
+	case 256 + SIGSEGV:
+		return -ENOMEM;
+	}
+	return -status;
+}
+
+static int try_exec(struct __test_metadata *_metadata, struct fault *f)
+{
+	return try_to_end(_metadata, f, true);
+}
+
+static int try_exit(struct __test_metadata *_metadata, struct fault *f)
+{
+	return try_to_end(_metadata, f, false);
+}
+
+TEST_F(fault, exec)
+{
+	struct fault *f = &self->f;
+
+	f->image = open_image();
+	ASSERT_LE(0, f->image);
+	EXPECT_LT(0, sweep(_metadata, f, "exec", try_exec));
+}
+
+TEST_F(fault, exit)
+{
+	EXPECT_EQ(0, sweep(_metadata, &self->f, "exit", try_exit));
+}
+
+TEST_F(debugger, exec_of_a_tracee)
+{
+	struct fault *f = &self->f;
+
+	f->traced = true;
+	f->dr[7] = DR7_ALL_W | DR7_ON(2) | DR7_ON(3);
+	f->image = open_image();
+	ASSERT_LE(0, f->image);
+	EXPECT_LT(0, sweep(_metadata, f, "exec", try_exec));
+}
+
+TEST_F(debugger, exit_of_a_tracee)
+{
+	struct fault *f = &self->f;
+
+	f->traced = true;
+	f->dr[7] = DR7_ALL_W | DR7_ON(2) | DR7_ON(3);
+	EXPECT_EQ(0, sweep(_metadata, f, "exit", try_exit));
+}
+
+TEST_HARNESS_MAIN
