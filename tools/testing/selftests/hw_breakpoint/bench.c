@@ -4,14 +4,25 @@
  *
  * Prints "NAME MEDIAN" for each, in nanoseconds of CLOCK_MONOTONIC. Where the
  * clock of a virtual machine counts instructions these are instructions, and
- * the same at each run. Needs one CPU and root.
+ * all but the same at each run; time that passes while everybody sleeps counts,
+ * too. So does what other CPUs execute meanwhile: they do not run at the same
+ * time there. The first one is what the clock itself adds to each.
+ * Needs root, and one CPU; without a second one what concerns another CPU is
+ * left out.
+ *
+ * A number at the end of a name says how many others there are meanwhile: tasks
+ * that sleep and hold a breakpoint each or have inherited it, or breakpoints that
+ * are open. For a ring buffer it is that of its data pages.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,14 +31,20 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS	401
-#define SLOTS	4
+#define ROUNDS		401
+/* Of what takes long. */
+#define FEW_ROUNDS	41
+#define SLOTS		4
+/* The CPU of all of this, and another one. */
+#define HERE		0
+#define ELSEWHERE	1
 
 static volatile uint64_t words[16];
 
@@ -35,6 +52,16 @@ static void die(const char *what)
 {
 	perror(what);
 	exit(1);
+}
+
+static void bind_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("sched_setaffinity");
 }
 
 static uint64_t now(void)
@@ -52,19 +79,38 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void measure(const char *name, void (*op)(void *arg), void *arg)
+/* @rest, if there is any, is done after each round and not measured. */
+static void measure_rounds(const char *name, int rounds, void (*op)(void *arg),
+			   void (*rest)(void *arg), void *arg)
 {
 	static uint64_t took[ROUNDS];
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		uint64_t start = now();
 
 		op(arg);
 		took[i] = now() - start;
+		if (rest)
+			rest(arg);
 	}
-	qsort(took, ROUNDS, sizeof(took[0]), compare);
-	printf("%s %llu\n", name, (unsigned long long)took[ROUNDS / 2]);
+	qsort(took, rounds, sizeof(took[0]), compare);
+	printf("%s %llu\n", name, (unsigned long long)took[rounds / 2]);
 	fflush(stdout);
+}
+
+static void measure(const char *name, void (*op)(void *arg), void *arg)
+{
+	measure_rounds(name, ROUNDS, op, NULL, arg);
+}
+
+/* The same, for a name that ends in a number. */
+static void measure_with(const char *name, int nr, int rounds, void (*op)(void *arg),
+			 void *arg)
+{
+	char full[64];
+
+	snprintf(full, sizeof(full), "%s_%d", name, nr);
+	measure_rounds(full, rounds, op, NULL, arg);
 }
 
 static struct perf_event_attr watch(volatile void *address)
@@ -94,25 +140,43 @@ static int must_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return fd;
 }
 
-/* Holds some registers of this task while others are measured. */
-static int held[SLOTS];
+/* Breakpoints that are open while something else is measured. */
+#define MOST_HELD	100
 
-static void hold(int nr)
+static int held[MOST_HELD], nr_held;
+
+static void hold_like(struct perf_event_attr attr, int nr, pid_t pid, int cpu)
 {
-	for (int i = 0; i < nr; i++) {
-		struct perf_event_attr attr = watch(&words[8 + i]);
-
-		held[i] = must_open(&attr, 0, -1);
+	while (nr--) {
+		attr.bp_addr = (unsigned long)&words[8 + nr % 8];
+		held[nr_held++] = must_open(&attr, pid, cpu);
 	}
 }
 
-static void let_go(int nr)
+static void hold(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		close(held[i]);
+	hold_like(watch(NULL), nr, 0, -1);
+}
+
+static void let_go(void)
+{
+	while (nr_held)
+		close(held[--nr_held]);
+}
+
+/* Takes turns with others; where the kernel has no such thing, false. */
+static bool takes_turns(struct perf_event_attr *attr)
+{
+	*attr = watch(&words[0]);
+	attr->config = 1;
+	return !access("/sys/bus/event_source/devices/breakpoint/format/flexible", F_OK);
 }
 
 static void op_nothing(void *arg)
+{
+}
+
+static void op_getppid(void *arg)
 {
 	syscall(SYS_getppid);
 }
@@ -193,16 +257,211 @@ static void stop_echo(pid_t pid)
 static void bench_switches(void)
 {
 	static const int numbers[] = { 0, 1, 4 };
+	static const int crowds[] = { 1, 8, 100 };
+	struct perf_event_attr attr;
 	pid_t pid = start_echo();
-	char name[32];
 
 	for (unsigned int i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		hold(numbers[i]);
-		snprintf(name, sizeof(name), "switch_%d", numbers[i]);
-		measure(name, op_switch, NULL);
-		let_go(numbers[i]);
+		measure_with("switch", numbers[i], ROUNDS, op_switch, NULL);
+		let_go();
+		if (!numbers[i])
+			continue;
+		hold_like(watch(NULL), numbers[i], -1, 0);
+		measure_with("switch_cpu", numbers[i], ROUNDS, op_switch, NULL);
+		let_go();
+	}
+	for (unsigned int i = 0; i < sizeof(crowds) / sizeof(crowds[0]); i++) {
+		if (!takes_turns(&attr))
+			continue;
+		hold_like(attr, crowds[i], 0, -1);
+		measure_with("switch_flexible", crowds[i], ROUNDS, op_switch, NULL);
+		let_go();
+		hold_like(attr, crowds[i], -1, 0);
+		measure_with("switch_cpu_flexible", crowds[i], ROUNDS, op_switch, NULL);
+		let_go();
 	}
 	stop_echo(pid);
+}
+
+/* ---- Among others ---- */
+
+#define MOST_OTHERS	4000
+#define STACK		2048
+
+/*
+ * Processes that share all they can with this one, so that thousands of them are
+ * cheap, and sleep until they are killed.
+ */
+struct other {
+	pid_t		pid;
+	int		cpu;
+	int		fd;
+	volatile bool	runs;
+	char		stack[STACK] __attribute__((__aligned__(16)));
+};
+
+static struct other others[MOST_OTHERS];
+static int nr_others;
+
+static int sleep_forever(void *arg)
+{
+	struct other *other = arg;
+
+	bind_to(other->cpu);
+	for (;;)
+		syscall(SYS_pause);
+	return 0;
+}
+
+static int run_forever(void *arg)
+{
+	struct other *other = arg;
+
+	bind_to(other->cpu);
+	other->runs = true;
+	for (;;)
+		/* Lets the other CPUs of a virtual machine run. */
+		__builtin_ia32_pause();
+	return 0;
+}
+
+/* @attr: of its breakpoint, if it has one */
+static struct other *add_other(int (*life)(void *arg), int cpu, struct perf_event_attr *attr)
+{
+	struct other *other = &others[nr_others++];
+
+	other->cpu = cpu;
+	other->runs = false;
+	other->pid = clone(life, other->stack + STACK,
+			   CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | SIGCHLD, other);
+	if (other->pid < 0)
+		die("clone");
+	other->fd = attr ? must_open(attr, other->pid, -1) : -1;
+	return other;
+}
+
+/* As many others on @cpu; with a breakpoint each, unless they inherit one. */
+static void have_others(int nr, int cpu, bool inherit)
+{
+	static const struct timespec nap = { .tv_nsec = 100000000 };
+	struct perf_event_attr attr = watch(&words[7]);
+
+	while (nr_others < nr)
+		add_other(sleep_forever, cpu, inherit ? NULL : &attr);
+	/* Until all of them sleep. */
+	nanosleep(&nap, NULL);
+}
+
+static void lose_others(void)
+{
+	while (nr_others) {
+		struct other *other = &others[--nr_others];
+
+		if (other->fd >= 0)
+			close(other->fd);
+		kill(other->pid, SIGKILL);
+		waitpid(other->pid, NULL, 0);
+	}
+}
+
+static void op_open_close_bound(void *arg)
+{
+	close(must_open(arg, 0, 0));
+}
+
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+/* What "perf bench breakpoint thread" does. */
+static void op_thread(void *arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, do_nothing, NULL) || pthread_join(thread, NULL))
+		die("pthread_create");
+}
+
+#define CLAIMS_FILE	"/sys/kernel/debug/hw_breakpoint/slots"
+
+static void op_list(void *arg)
+{
+	static char text[65536];
+	int fd = open(CLAIMS_FILE, O_RDONLY);
+
+	if (fd < 0)
+		die(CLAIMS_FILE);
+	while (read(fd, text, sizeof(text)) > 0)
+		;
+	close(fd);
+}
+
+static void bench_among(int nr)
+{
+	struct perf_event_attr attr = watch(&words[0]), flex, inherit = attr;
+
+	have_others(nr, HERE, false);
+	measure_with("open_close_task", nr, ROUNDS, op_open_close, &attr);
+	measure_with("open_close_task_on_cpu", nr, ROUNDS, op_open_close_bound, &attr);
+	measure_with("open_close_cpu", nr, ROUNDS, op_open_close_cpu, &attr);
+	if (takes_turns(&flex)) {
+		measure_with("open_close_flexible", nr, ROUNDS, op_open_close, &flex);
+		measure_with("open_close_cpu_flexible", nr, ROUNDS, op_open_close_cpu, &flex);
+	}
+	if (!access(CLAIMS_FILE, F_OK))
+		measure_with("list_of_claims", nr, FEW_ROUNDS, op_list, NULL);
+	hold(SLOTS);
+	measure_with("open_refused_5th", nr, ROUNDS, op_refused, &attr);
+	let_go();
+
+	measure_with("thread_inherits_0", nr, ROUNDS, op_thread, NULL);
+	inherit.inherit = 1;
+	hold_like(inherit, SLOTS, 0, -1);
+	measure_with("thread_inherits_4", nr, ROUNDS, op_thread, NULL);
+	let_go();
+}
+
+/* What "perf bench breakpoint enable" does: each has inherited what is toggled. */
+static void bench_toggle_among(int nr)
+{
+	struct perf_event_attr attr = watch(&words[0]);
+	int fd;
+
+	attr.inherit = 1;
+	fd = must_open(&attr, 0, -1);
+	have_others(nr, HERE, true);
+	measure_with("disable_enable_inherited", nr, FEW_ROUNDS, op_toggle, &fd);
+	lose_others();
+	close(fd);
+}
+
+static void bench_others(void)
+{
+	bench_among(0);
+	bench_among(1000);
+	bench_among(MOST_OTHERS);
+	lose_others();
+
+	bench_toggle_among(0);
+	bench_toggle_among(100);
+	bench_toggle_among(1000);
+}
+
+/* ---- Alone ---- */
+
+static void op_open_cpu(void *arg)
+{
+	hold_like(*(struct perf_event_attr *)arg, 1, -1, 0);
+}
+
+static void close_and_rest(void *arg)
+{
+	static const struct timespec nap = { .tv_nsec = 50000000 };
+
+	let_go();
+	nanosleep(&nap, NULL);
 }
 
 static void bench_open(void)
@@ -210,22 +469,151 @@ static void bench_open(void)
 	struct perf_event_attr attr = watch(&words[0]);
 
 	/* The first event of a task in the system has a price of its own. */
-	let_go((hold(1), 1));
-	measure("open_close_task", op_open_close, &attr);
+	hold(1);
+	let_go();
 	hold(3);
 	measure("open_close_task_4th", op_open_close, &attr);
-	let_go(3);
-	hold(SLOTS);
-	measure("open_refused_5th", op_refused, &attr);
-	let_go(SLOTS);
-	measure("open_close_cpu", op_open_close_cpu, &attr);
+	let_go();
+	close_and_rest(NULL);
+	measure_rounds("open_cpu_cold", FEW_ROUNDS, op_open_cpu, close_and_rest, &attr);
+
+	if (!takes_turns(&attr))
+		return;
+	hold_like(attr, MOST_HELD, 0, -1);
+	measure_with("open_close_flexible_beside", MOST_HELD, ROUNDS, op_open_close, &attr);
+	let_go();
+}
+
+/* A while in user mode, long enough for some turns */
+static void op_spin(void *arg)
+{
+	for (volatile int i = 0; i < 2000000; i++)
+		;
+}
+
+static void bench_turns(void)
+{
+	struct perf_event_attr attr;
+
+	measure_rounds("spin", FEW_ROUNDS, op_spin, NULL, NULL);
+	if (!takes_turns(&attr))
+		return;
+	hold_like(attr, SLOTS, 0, -1);
+	measure_with("spin_flexible", SLOTS, FEW_ROUNDS, op_spin, NULL);
+	let_go();
+	hold_like(attr, 2 * SLOTS, 0, -1);
+	measure_with("spin_flexible", 2 * SLOTS, FEW_ROUNDS, op_spin, NULL);
+	let_go();
+	hold_like(attr, MOST_HELD, 0, -1);
+	measure_with("spin_flexible", MOST_HELD, FEW_ROUNDS, op_spin, NULL);
+	let_go();
+}
+
+/* An event with a ring buffer */
+struct ring {
+	struct perf_event_attr	attr;
+	int			fd;
+	size_t			size;
+	void			*map;
+};
+
+static struct perf_event_attr watch_by_samples(volatile void *address)
+{
+	struct perf_event_attr attr = watch(address);
+
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+	return attr;
+}
+
+static void open_ring(struct ring *ring)
+{
+	ring->fd = must_open(&ring->attr, 0, -1);
+	ring->map = mmap(NULL, ring->size, PROT_READ, MAP_SHARED, ring->fd, 0);
+	if (ring->map == MAP_FAILED)
+		die("mmap");
+}
+
+static void close_ring(struct ring *ring)
+{
+	munmap(ring->map, ring->size);
+	close(ring->fd);
+}
+
+static struct ring new_ring(int data_pages)
+{
+	struct ring ring = {
+		.attr	= watch_by_samples(&words[0]),
+		.size	= (1 + data_pages) * sysconf(_SC_PAGESIZE),
+	};
+
+	open_ring(&ring);
+	return ring;
+}
+
+static struct perf_event_attr watch_by_signal(volatile void *address)
+{
+	struct perf_event_attr attr = watch(address);
+
+	attr.sample_period = 1;
+	attr.sigtrap = 1;
+	attr.remove_on_exec = 1;
+	return attr;
+}
+
+/* Where the kernel has no such thing, -1 */
+static int open_sigtrap(struct perf_event_attr *attr)
+{
+	int fd = open_event(attr, 0, -1);
+
+	if (fd < 0 && errno != EINVAL)
+		die("perf_event_open");
+	return fd;
+}
+
+static void handle_nothing(int signal, siginfo_t *info, void *context)
+{
+}
+
+/* Empty, but it gets what tells one hit from another. */
+static void have_handler(void)
+{
+	struct sigaction action = { .sa_sigaction = handle_nothing, .sa_flags = SA_SIGINFO };
+
+	if (sigaction(SIGTRAP, &action, NULL))
+		die("sigaction");
+}
+
+static void bench_sigtrap_hits(void)
+{
+	struct perf_event_attr attr = watch_by_signal(&words[0]);
+	int fd, beside;
+
+	have_handler();
+	fd = open_sigtrap(&attr);
+	if (fd < 0)
+		return;
+	measure("hit_sigtrap", op_store, NULL);
+	close(fd);
+
+	/*
+	 * Not on a word: there QEMU reports one of two only. The second makes a
+	 * signal of its own, where the kernel does not lose it.
+	 */
+	attr.bp_type = HW_BREAKPOINT_X;
+	attr.bp_addr = (unsigned long)op_nothing;
+	fd = must_open(&attr, 0, -1);
+	measure("hit_sigtrap_exec", op_nothing, NULL);
+	beside = must_open(&attr, 0, -1);
+	measure_with("hit_sigtrap_exec_beside", 1, ROUNDS, op_nothing, NULL);
+	close(beside);
+	close(fd);
 }
 
 static void bench_hits(void)
 {
 	struct perf_event_attr attr = watch(&words[0]);
-	size_t size = 9 * sysconf(_SC_PAGESIZE);
-	void *ring;
+	struct ring ring;
 	int fd;
 
 	fd = must_open(&attr, 0, -1);
@@ -234,15 +622,206 @@ static void bench_hits(void)
 	measure("disable_enable", op_toggle, &fd);
 	close(fd);
 
-	attr.sample_period = 1;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
-	fd = must_open(&attr, 0, -1);
-	ring = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	if (ring == MAP_FAILED)
-		die("mmap");
+	ring = new_ring(8);
 	measure("hit_sample", op_store, NULL);
-	munmap(ring, size);
-	close(fd);
+	close_ring(&ring);
+}
+
+/* ---- Moving ---- */
+
+struct move {
+	int			fd;
+	struct perf_event_attr	to[2];
+	int			last;
+};
+
+/* There and back; @attr is that of the event. */
+static struct move new_move(int fd, struct perf_event_attr attr)
+{
+	struct move move = { .fd = fd, .to = { attr, attr } };
+
+	move.to[0].bp_addr = (unsigned long)&words[0];
+	move.to[1].bp_addr = (unsigned long)&words[1];
+	return move;
+}
+
+static struct move open_move(struct perf_event_attr attr, pid_t pid, int cpu)
+{
+	return new_move(must_open(&attr, pid, cpu), attr);
+}
+
+static void op_modify(void *arg)
+{
+	struct move *move = arg;
+
+	move->last ^= 1;
+	if (ioctl(move->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &move->to[move->last]))
+		die("PERF_EVENT_IOC_MODIFY_ATTRIBUTES");
+}
+
+static void op_modify_refused(void *arg)
+{
+	struct move *move = arg;
+
+	if (!ioctl(move->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &move->to[0]) ||
+	    errno != EINVAL)
+		die("a malformed breakpoint");
+}
+
+static void op_modify_and_hit(void *arg)
+{
+	struct move *move = arg;
+
+	op_modify(move);
+	words[move->last] = 1;
+}
+
+static void op_ioctl_unknown(void *arg)
+{
+	if (!ioctl(*(int *)arg, _IO('$', 255)) || errno != ENOTTY)
+		die("an unknown ioctl");
+}
+
+static void bench_modify(void)
+{
+	struct perf_event_attr attr = watch(&words[0]);
+	struct move move = open_move(attr, 0, -1);
+
+	/* What no change can do without: the call, and the attributes to be read */
+	measure("ioctl_unknown", op_ioctl_unknown, &move.fd);
+	move.to[0].type = PERF_TYPE_SOFTWARE;
+	measure("modify_refused_type", op_modify_refused, &move);
+
+	move = new_move(move.fd, attr);
+	move.to[0].bp_addr++;
+	measure("modify_refused", op_modify_refused, &move);
+
+	move = new_move(move.fd, attr);
+	measure("modify_self", op_modify, &move);
+	hold(3);
+	measure_with("modify_self", 3, ROUNDS, op_modify, &move);
+	let_go();
+
+	move.to[1].bp_addr = move.to[0].bp_addr;
+	move.to[1].bp_type = HW_BREAKPOINT_RW;
+	measure("modify_self_type", op_modify, &move);
+	close(move.fd);
+}
+
+/* Moved, then hit */
+static void bench_modify_pairs(void)
+{
+	struct perf_event_attr attr = watch(&words[0]);
+	struct move move = open_move(attr, 0, -1);
+	struct ring ring;
+
+	measure("modify_hit_count", op_modify_and_hit, &move);
+	close(move.fd);
+
+	ring = new_ring(8);
+	move = new_move(ring.fd, ring.attr);
+	measure("modify_hit_sample", op_modify_and_hit, &move);
+	close_ring(&ring);
+
+	have_handler();
+	attr = watch_by_signal(&words[0]);
+	move = new_move(open_sigtrap(&attr), attr);
+	if (move.fd < 0)
+		return;
+	measure("modify_hit_sigtrap", op_modify_and_hit, &move);
+	close(move.fd);
+}
+
+static bool is_elsewhere(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) > ELSEWHERE;
+}
+
+static void bench_modify_sleeping(const char *name, int cpu)
+{
+	struct perf_event_attr attr = watch(NULL);
+	struct other *other = add_other(sleep_forever, cpu, &attr);
+	struct move move = new_move(other->fd, attr);
+
+	/* Until it sleeps. */
+	have_others(nr_others, cpu, false);
+	measure(name, op_modify, &move);
+	lose_others();
+}
+
+static void bench_modify_running(const char *name, int cpu)
+{
+	struct perf_event_attr attr = watch(NULL);
+	struct other *other = add_other(run_forever, cpu, &attr);
+	struct move move = new_move(other->fd, attr);
+
+	while (!other->runs)
+		usleep(100);
+	measure(name, op_modify, &move);
+	lose_others();
+}
+
+static void bench_modify_cpu(const char *name, int cpu)
+{
+	struct move move = open_move(watch(&words[0]), -1, cpu);
+
+	measure(name, op_modify, &move);
+	close(move.fd);
+}
+
+static void bench_modify_others(void)
+{
+	bench_modify_sleeping("modify_sleeping", HERE);
+	bench_modify_cpu("modify_cpu", HERE);
+	if (!is_elsewhere())
+		return;
+	bench_modify_sleeping("modify_sleeping_elsewhere", ELSEWHERE);
+	bench_modify_running("modify_running_elsewhere", ELSEWHERE);
+	bench_modify_cpu("modify_cpu_elsewhere", ELSEWHERE);
+}
+
+static void bench_modify_family(const char *name, int cpu, int nr)
+{
+	struct perf_event_attr attr = watch(&words[0]);
+	struct move move;
+
+	attr.inherit = 1;
+	move = open_move(attr, 0, -1);
+	have_others(nr, cpu, true);
+	measure_with(name, nr, ROUNDS, op_modify, &move);
+	lose_others();
+	close(move.fd);
+}
+
+static void bench_modify_families(void)
+{
+	static const int children[] = { 1, 16, 64 };
+
+	for (unsigned int i = 0; i < sizeof(children) / sizeof(children[0]); i++)
+		bench_modify_family("modify_family", HERE, children[i]);
+	if (!is_elsewhere())
+		return;
+	for (unsigned int i = 0; i < sizeof(children) / sizeof(children[0]); i++)
+		bench_modify_family("modify_family_elsewhere", ELSEWHERE, children[i]);
+}
+
+/* What there is to do where nothing can be modified */
+static void op_reopen(void *arg)
+{
+	close_ring(arg);
+	open_ring(arg);
+}
+
+static void bench_reopen(void)
+{
+	static const int pages[] = { 1, 8 };
+
+	for (unsigned int i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		struct ring ring = new_ring(pages[i]);
+
+		measure_with("reopen_ring", pages[i], ROUNDS, op_reopen, &ring);
+		close_ring(&ring);
+	}
 }
 
 /* ---- A debugger's view ---- */
@@ -297,17 +876,25 @@ static void bench_ptrace(void)
 
 int main(void)
 {
-	cpu_set_t set;
+	struct rlimit files = { 2 * MOST_OTHERS, 2 * MOST_OTHERS };
 
-	CPU_ZERO(&set);
-	CPU_SET(0, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity");
+	bind_to(HERE);
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		die("setrlimit");
 
-	measure("getppid", op_nothing, NULL);
+	measure("clock", op_nothing, NULL);
+	measure("getppid", op_getppid, NULL);
 	bench_open();
 	bench_hits();
+	bench_sigtrap_hits();
+	bench_modify();
+	bench_modify_pairs();
+	bench_modify_others();
+	bench_modify_families();
+	bench_reopen();
 	bench_switches();
+	bench_turns();
 	bench_ptrace();
+	bench_others();
 	return 0;
 }

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signals of hits in the manner of a race detector, for a bounded time.
+ *
+ * The rule: breakpoints that watch a whole process are moved about all the time,
+ * and each signal belongs to an access that its thread has just made: it has the
+ * address of that access, the sig_data that goes with the address, and comes before
+ * the next instruction, or, for accesses made with SIGTRAP blocked, in their order.
+ * In the end there are as many signals as there were hits.
+ *
+ * It takes PERF_SIGTRAP_RACE_SECONDS, which is 10 unless the environment says
+ * otherwise.
+ */
+#include <ucontext.h>
+
+#include "bp_test.h"
+
+#ifndef TRAP_PERF
+#define TRAP_PERF		6
+#endif
+#ifndef TRAP_PERF_FLAG_ASYNC
+#define TRAP_PERF_FLAG_ASYNC	1
+#endif
+
+#define MODIFY			PERF_EVENT_IOC_MODIFY_ATTRIBUTES
+#define SECOND			1000000000ULL
+#define DEFAULT_SECONDS		10
+
+#define NR_THREADS		16
+#define NR_EVENTS		3
+/* Words that an event goes to and fro between; no two events share one. */
+#define PER_EVENT		3
+#define NR_WORDS		(NR_EVENTS * PER_EVENT)
+/* More accesses than that are never made with SIGTRAP blocked. */
+#define BATCH			20
+
+/* Word number n, of the process, or behind those the one of thread n - NR_WORDS */
+static char *word(int n)
+{
+	return n < NR_WORDS ? BP_PAGE + 64 * n : BP_PAGE + 1024 + 128 * (n - NR_WORDS);
+}
+
+static int word_at(unsigned long addr)
+{
+	for (int n = 0; n < NR_WORDS + NR_THREADS; n++) {
+		if (addr == (unsigned long)word(n))
+			return n;
+	}
+	return -1;
+}
+
+static unsigned long data_of(int n)
+{
+	return 0xace00000UL + n;
+}
+
+static int event_of(int n)
+{
+	return n % NR_EVENTS;
+}
+
+static struct perf_event_attr word_attr(int n)
+{
+	struct perf_event_attr attr = bp_attr_w(word(n), 1);
+
+	attr.sigtrap = 1;
+	attr.remove_on_exec = 1;
+	attr.sample_period = 1;
+	attr.sig_data = data_of(n);
+	attr.read_format = PERF_FORMAT_LOST;
+	return attr;
+}
+
+struct trap_info {
+	__s32 signo;
+	__s32 error;
+	__s32 code;
+	__s32 hole;
+	unsigned long addr;
+	unsigned long data;
+	__u32 type;
+	__u32 flags;
+};
+
+struct reading {
+	__u64 count;
+	__u64 lost;
+};
+
+/**
+ * struct runner - a thread that makes accesses
+ * @thread: as the C library knows it
+ * @nr: its number
+ * @tid: as the kernel knows it
+ * @fd: its own event
+ * @seed: of its random numbers
+ * @made: words it has just stored to
+ * @nr_made: how many
+ * @nr_told: how many of them cannot be the reason of a signal any more
+ * @flags: what the signals should have
+ * @hits: signals of the process's events
+ * @own_hits: signals of its own event
+ * @own_made: accesses to its own word
+ * @accesses: all of them
+ * @bad: signals that should not be
+ * @first_bad: one of them
+ * @may_echo: signals along with another one are forgiven
+ * @echoes: how many there were
+ * @missed: own accesses without signal
+ */
+struct runner {
+	pthread_t thread;
+	int nr;
+	pid_t tid;
+	int fd;
+	unsigned int seed;
+	int made[BATCH];
+	volatile int nr_made, nr_told;
+	__u32 flags;
+	long hits[NR_EVENTS];
+	long own_hits, own_made, accesses;
+	long bad, missed;
+	struct trap_info first_bad;
+	bool may_echo;
+	long echoes;
+};
+
+static struct runner runners[NR_THREADS];
+static __thread struct runner *me;
+static int go, stop;
+/* Signals of those who make no accesses */
+static long strays;
+
+static unsigned int next_random(unsigned int *seed)
+{
+	*seed = *seed * 1103515245 + 12345;
+	return *seed >> 16;
+}
+
+/* Is there an access that this signal is for, and that had none yet? */
+static bool accounted(struct runner *r, const struct trap_info *info, unsigned long ip)
+{
+	int n = word_at(info->addr), told = r->nr_told;
+
+	if (info->signo != SIGTRAP || info->code != TRAP_PERF || info->error ||
+	    info->type != PERF_TYPE_BREAKPOINT || info->flags != r->flags ||
+	    n < 0 || info->data != data_of(n))
+		return false;
+	if (!info->flags && ip != (unsigned long)bp_store_next)
+		return false;
+	while (told < r->nr_made && r->made[told] != n)
+		told++;
+	if (told == r->nr_made) {
+		r->echoes++;
+		return r->may_echo && r->nr_made;
+	}
+	r->nr_told = told + 1;
+	if (n < NR_WORDS)
+		r->hits[event_of(n)]++;
+	else
+		r->own_hits++;
+	return true;
+}
+
+static void on_trap(int sig, siginfo_t *raw, void *context)
+{
+	ucontext_t *uc = context;
+	struct trap_info info;
+
+	bp_settle(BP_PAGE);
+	memcpy(&info, raw, sizeof(info));
+	if (!me) {
+		__atomic_add_fetch(&strays, 1, __ATOMIC_RELAXED);
+	} else if (!accounted(me, &info, uc->uc_mcontext.gregs[REG_RIP])) {
+		if (!me->bad++)
+			me->first_bad = info;
+	}
+}
+
+static void mask_trap(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	pthread_sigmask(how, &set, NULL);
+}
+
+/*
+ * One that settles before it as well: a thread that was moved to another CPU right
+ * behind its hit has left that one as it was.
+ */
+static void store_to(int n)
+{
+	bp_settle(BP_PAGE);
+	bp_store_at(word(n));
+	bp_settle(BP_PAGE);
+}
+
+static void store(struct runner *r)
+{
+	unsigned int random = next_random(&r->seed);
+	int n = random % (NR_WORDS + 1);
+
+	if (n == NR_WORDS) {
+		n += r->nr;
+		r->own_made++;
+	}
+	r->made[r->nr_made] = n;
+	r->nr_made++;
+	r->accesses++;
+	store_to(n);
+}
+
+/* Now and then some accesses with SIGTRAP blocked, mostly one without */
+static void run_batch(struct runner *r)
+{
+	unsigned int random = next_random(&r->seed);
+
+	if (random % 16) {
+		r->flags = 0;
+		store(r);
+	} else {
+		mask_trap(SIG_BLOCK);
+		r->flags = TRAP_PERF_FLAG_ASYNC;
+		for (int i = 0; i < BATCH; i++)
+			store(r);
+		mask_trap(SIG_UNBLOCK);
+	}
+	/* A signal from here on comes too late. */
+	r->nr_made = 0;
+	r->nr_told = 0;
+	if (r->own_hits != r->own_made) {
+		r->missed += r->own_made - r->own_hits;
+		r->own_made = r->own_hits;
+	}
+	if (random % 8 == 0)
+		sched_yield();
+	else
+		asm volatile("pause");
+}
+
+static void *run(void *arg)
+{
+	struct runner *r = arg;
+	struct perf_event_attr attr;
+
+	me = r;
+	r->tid = syscall(__NR_gettid);
+	r->seed = r->nr + 1;
+	attr = word_attr(NR_WORDS + r->nr);
+	r->fd = bp_open(&attr, 0, -1);
+	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
+		sched_yield();
+	while (r->fd >= 0 && !__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		run_batch(r);
+	return NULL;
+}
+
+FIXTURE(race)
+{
+	int fd[NR_EVENTS];
+	int at[NR_EVENTS];
+	__u64 time;
+};
+
+FIXTURE_SETUP(race)
+{
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART };
+	const char *seconds = getenv("PERF_SIGTRAP_RACE_SECONDS");
+
+	self->time = (seconds ? atoi(seconds) : DEFAULT_SECONDS) * SECOND;
+	ASSERT_TRUE(!!bp_map_page(PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, sigaction(SIGTRAP, &sa, NULL));
+	for (int i = 0; i < NR_EVENTS; i++) {
+		struct perf_event_attr attr = word_attr(i);
+
+		attr.inherit = 1;
+		attr.inherit_thread = 1;
+		self->fd[i] = bp_open(&attr, 0, -1);
+		ASSERT_GE(self->fd[i], 0);
+	}
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	bp_teardown(_metadata);
+}
+
+static struct reading reading(int fd)
+{
+	struct reading r;
+
+	if (read(fd, &r, sizeof(r)) != sizeof(r))
+		memset(&r, 0xff, sizeof(r));
+	return r;
+}
+
+static int move_to(FIXTURE_DATA(race) *self, int event, int n)
+{
+	struct perf_event_attr attr = word_attr(n);
+
+	attr.inherit = 1;
+	attr.inherit_thread = 1;
+	return bp_ioctl(self->fd[event], MODIFY, (unsigned long)&attr);
+}
+
+static long move_about(FIXTURE_DATA(race) *self)
+{
+	__u64 end = bp_now(CLOCK_MONOTONIC) + self->time;
+	unsigned int seed = 4711;
+	long moves = 0;
+
+	while (bp_now(CLOCK_MONOTONIC) < end) {
+		int n = next_random(&seed) % NR_WORDS;
+
+		if (move_to(self, event_of(n), n))
+			return -1;
+		moves++;
+	}
+	return moves;
+}
+
+static void expect_none_bad(struct __test_metadata *_metadata, struct runner *r)
+{
+	EXPECT_EQ(0, r->bad) {
+		TH_LOG("thread %d: code %d addr %lx data %lx flags %x, of word %d", r->nr,
+		       r->first_bad.code, r->first_bad.addr, r->first_bad.data,
+		       r->first_bad.flags, word_at(r->first_bad.addr));
+	}
+	EXPECT_EQ(0, r->missed);
+}
+
+static void expect_fine(struct __test_metadata *_metadata, struct runner *r)
+{
+	struct reading own;
+
+	expect_none_bad(_metadata, r);
+	EXPECT_LT(0, r->own_hits);
+	ASSERT_GE(r->fd, 0);
+	own = reading(r->fd);
+	EXPECT_EQ(own.count, r->own_hits);
+	EXPECT_EQ(0, own.lost);
+}
+
+TEST_F_TIMEOUT(race, signals_of_a_process_under_watch, 900)
+{
+	long hits[NR_EVENTS] = { }, accesses = 0, own = 0, moves;
+
+	for (int i = 0; i < NR_THREADS; i++) {
+		runners[i] = (struct runner){ .nr = i, .fd = -1 };
+		ASSERT_EQ(0, pthread_create(&runners[i].thread, NULL, run, &runners[i]));
+	}
+	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+	moves = move_about(self);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	EXPECT_LT(0, moves);
+	for (int i = 0; i < NR_THREADS; i++) {
+		struct runner *r = &runners[i];
+
+		pthread_join(r->thread, NULL);
+		while (!syscall(__NR_tgkill, getpid(), r->tid, 0))
+			sched_yield();
+		expect_fine(_metadata, r);
+		for (int k = 0; k < NR_EVENTS; k++)
+			hits[k] += r->hits[k];
+		own += r->own_hits;
+		accesses += r->accesses;
+	}
+	for (int k = 0; k < NR_EVENTS; k++) {
+		struct reading all = reading(self->fd[k]);
+
+		EXPECT_EQ(all.count, hits[k]);
+		EXPECT_EQ(0, all.lost);
+		EXPECT_LT(0, hits[k]);
+	}
+	EXPECT_EQ(0, strays);
+	TH_LOG("%ld moves, %ld accesses, signals: %ld %ld %ld, %ld of own events", moves,
+	       accesses, hits[0], hits[1], hits[2], own);
+}
+
+/* ---------------------------------------------------------- those that come and go */
+
+#define SHORT_LIFE		6
+#define NR_SHORT		8
+#define STORES_A_ROUND		(NR_SHORT * SHORT_LIFE + NR_SHORT * (NR_SHORT - 1) / 2)
+
+/* Nobody moves the breakpoints: each store to their words is one signal. */
+static void *live_shortly(void *arg)
+{
+	struct runner *r = arg;
+
+	me = r;
+	r->tid = syscall(__NR_gettid);
+	for (int i = 0; i < SHORT_LIFE; i++) {
+		int n = (r->nr + i) % NR_EVENTS;
+
+		r->made[0] = n;
+		r->nr_made = 1;
+		store_to(n);
+		r->missed += !r->nr_told;
+		r->nr_made = 0;
+		r->nr_told = 0;
+	}
+	/* What is due at the end is nobody's, and does not count as lost. */
+	mask_trap(SIG_BLOCK);
+	for (int i = 0; i < r->nr; i++)
+		store_to(0);
+	return NULL;
+}
+
+/*
+ * Threads that change places all the time get in between a hit and what settles it:
+ * see bp_settle(). So in the emulator a hit may, very seldom, bring along the one
+ * before it on the same CPU.
+ */
+TEST_F_TIMEOUT(race, threads_come_and_go, 900)
+{
+	__u64 end = bp_now(CLOCK_MONOTONIC) + self->time / 4;
+	long rounds = 0, count = 0, echoes = 0, forgiven;
+
+	while (bp_now(CLOCK_MONOTONIC) < end || !rounds) {
+		for (int i = 0; i < NR_SHORT; i++) {
+			runners[i] = (struct runner){ .nr = i, .may_echo = bp_emulated() };
+			ASSERT_EQ(0, pthread_create(&runners[i].thread, NULL, live_shortly,
+						    &runners[i]));
+		}
+		for (int i = 0; i < NR_SHORT; i++) {
+			struct runner *r = &runners[i];
+
+			pthread_join(r->thread, NULL);
+			while (!syscall(__NR_tgkill, getpid(), r->tid, 0))
+				sched_yield();
+			expect_none_bad(_metadata, r);
+			echoes += r->echoes;
+		}
+		rounds++;
+	}
+	EXPECT_EQ(0, strays);
+	for (int k = 0; k < NR_EVENTS; k++) {
+		count += reading(self->fd[k]).count;
+		EXPECT_EQ(0, reading(self->fd[k]).lost);
+	}
+	TH_LOG("%ld rounds, %ld hits, %ld echoes", rounds, count, echoes);
+	forgiven = bp_emulated() ? 1 + count / 1000 : 0;
+	EXPECT_LE(rounds * STORES_A_ROUND, count);
+	EXPECT_GE(rounds * STORES_A_ROUND + forgiven, count);
+	EXPECT_GE(forgiven, echoes);
+}
+
+TEST_HARNESS_MAIN
