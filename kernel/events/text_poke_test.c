@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of how changes of text become records: put together again they
+ * are the change, and each fits.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "text_poke.h"
+
+#define MOST		(3 * TEXT_POKE_MOST + 100)
+#define SOMEWHERE	0xffffffff81000123UL
+
+struct world {
+	u8 old[MOST], new[MOST];
+	u8 old_again[MOST], new_again[MOST];
+};
+
+static void split(struct kunit *test, struct world *w, size_t old_len, size_t new_len)
+{
+	struct text_poke piece, rest = {
+		.addr	 = SOMEWHERE,
+		.old	 = w->old,
+		.new	 = w->new,
+		.old_len = old_len,
+		.new_len = new_len,
+	};
+	size_t old_seen = 0, new_seen = 0, size, sum;
+
+	while (text_poke_piece(&rest, &piece)) {
+		KUNIT_ASSERT_EQ(test, piece.addr, SOMEWHERE + max(old_seen, new_seen));
+		KUNIT_ASSERT_GT(test, piece.old_len + piece.new_len, 0);
+		KUNIT_ASSERT_LE(test, old_seen + piece.old_len, old_len);
+		KUNIT_ASSERT_LE(test, new_seen + piece.new_len, new_len);
+		/* A piece of new text and nothing else is new text. */
+		KUNIT_ASSERT_EQ(test, !piece.old_len, !old_len);
+		KUNIT_ASSERT_EQ(test, !piece.new_len, !new_len);
+		memcpy(w->old_again + old_seen, piece.old, piece.old_len);
+		memcpy(w->new_again + new_seen, piece.new, piece.new_len);
+		old_seen += piece.old_len;
+		new_seen += piece.new_len;
+
+		size = text_poke_size(&piece);
+		sum = 4 + piece.old_len + piece.new_len;
+		KUNIT_EXPECT_EQ(test, size % 8, 0);
+		KUNIT_EXPECT_GE(test, size, sum);
+		KUNIT_EXPECT_LT(test, size, sum + 8);
+		KUNIT_EXPECT_EQ(test, text_poke_padding(&piece), size - sum);
+		/* With header, address and the longest sample_id */
+		KUNIT_EXPECT_LE(test, size + 16 + 64, U16_MAX);
+	}
+
+	KUNIT_EXPECT_EQ(test, old_seen, old_len);
+	KUNIT_EXPECT_EQ(test, new_seen, new_len);
+	KUNIT_EXPECT_MEMEQ(test, w->old, w->old_again, old_len);
+	KUNIT_EXPECT_MEMEQ(test, w->new, w->new_again, new_len);
+}
+
+static struct world *new_world(struct kunit *test)
+{
+	struct world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct rnd_state rnd;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	prandom_seed_state(&rnd, 6);
+	prandom_bytes_state(&rnd, w->old, sizeof(w->old));
+	prandom_bytes_state(&rnd, w->new, sizeof(w->new));
+	return w;
+}
+
+static void an_instruction_is_one_record(struct kunit *test)
+{
+	struct world *w = new_world(test);
+	struct text_poke piece, poke = {
+		.old = w->old, .new = w->new, .old_len = 5, .new_len = 5,
+	};
+
+	KUNIT_EXPECT_TRUE(test, text_poke_piece(&poke, &piece));
+	KUNIT_EXPECT_EQ(test, text_poke_size(&piece), 16);
+	KUNIT_EXPECT_FALSE(test, text_poke_piece(&poke, &piece));
+}
+
+static void nothing_is_no_record(struct kunit *test)
+{
+	struct text_poke piece, poke = { };
+
+	KUNIT_EXPECT_FALSE(test, text_poke_piece(&poke, &piece));
+}
+
+static void all_lengths_of_instructions_fit(struct kunit *test)
+{
+	struct world *w = new_world(test);
+	size_t old_len, new_len;
+
+	for (old_len = 0; old_len <= 16; old_len++) {
+		for (new_len = 0; new_len <= 16; new_len++)
+			split(test, w, old_len, new_len);
+	}
+}
+
+static void long_ones_are_several_records(struct kunit *test)
+{
+	static const size_t len[] = {
+		1, TEXT_POKE_MOST - 1, TEXT_POKE_MOST, TEXT_POKE_MOST + 1,
+		2 * TEXT_POKE_MOST, 2 * TEXT_POKE_MOST + 7, MOST,
+	};
+	struct world *w = new_world(test);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(len); i++) {
+		split(test, w, len[i], len[i]);
+		split(test, w, 0, len[i]);
+		split(test, w, len[i], 0);
+	}
+}
+
+static struct kunit_case text_poke_cases[] = {
+	KUNIT_CASE(an_instruction_is_one_record),
+	KUNIT_CASE(nothing_is_no_record),
+	KUNIT_CASE(all_lengths_of_instructions_fit),
+	KUNIT_CASE(long_ones_are_several_records),
+	{ }
+};
+
+static struct kunit_suite text_poke_suite = {
+	.name		= "perf_text_poke",
+	.test_cases	= text_poke_cases,
+};
+
+kunit_test_suite(text_poke_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the records of changes of kernel text");
+MODULE_LICENSE("GPL");
