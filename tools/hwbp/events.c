@@ -13,22 +13,18 @@
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "events.h"
+#include "rings.h"
 #include "util.h"
 
-/* Pages of a ring buffer: what is tried first, and the least. */
-#define RING_PAGES_MAX		128
-#define RING_PAGES_MIN		1
+/* Pages of a ring buffer. */
+#define RING_PAGES		128
 /* With stacks in it. */
 #define RING_PAGES_STACKS	1024
 #define STACK_BYTES		8192
@@ -36,8 +32,11 @@
 /* How often a program may start threads while its events are being opened. */
 #define MAX_ATTEMPTS		50
 
-#define SAMPLE_TYPE	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | \
-			 PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER)
+#define SAMPLE_TYPE	(PERF_SAMPLE_IP | RINGS_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER)
+
+/* What was lost is counted by the events, too. */
+#define RECORD_TYPES	(1ULL << PERF_RECORD_SAMPLE | 1ULL << PERF_RECORD_COMM | \
+			 1ULL << PERF_RECORD_FORK | 1ULL << PERF_RECORD_MMAP2)
 
 /* What string instructions point with, and all of enum user_reg. */
 #define STRING_REGS_MASK	(1ULL << PERF_REG_X86_SI | 1ULL << PERF_REG_X86_DI)
@@ -49,44 +48,15 @@ struct event {
 	int cpu;
 };
 
-struct ring {
-	int cpu;
-	int fd;
-	struct perf_event_mmap_page *page;
-	size_t size;
-};
-
-/* A record taken out of its ring buffer, to be sorted by time. */
-struct record {
-	uint64_t time;
-	uint64_t seq;
-	struct perf_event_header *header;
-};
-
 struct events {
 	struct perf_event_attr attr;
 	struct event *event;
 	size_t nr_events;
 	size_t events_room;
-	struct ring *ring;
-	size_t nr_rings;
-	size_t rings_room;
-	struct record *queue;
-	size_t nr_queued;
-	size_t queue_room;
-	uint64_t seq;
+	struct rings *rings;
 };
 
 /* ---- why it is not possible ---- */
-
-static long read_paranoid(void)
-{
-	char *line = read_line_of("/proc/sys/kernel/perf_event_paranoid");
-	long level = line ? atol(line) : 2;
-
-	free(line);
-	return level;
-}
 
 static void die_no_right(const struct options *opt, const struct target *t, int err)
 {
@@ -131,109 +101,7 @@ static void die_open(const struct options *opt, const struct location *loc,
 	}
 }
 
-/* ---- out of the ring buffers ---- */
-
-/* What follows the header of a sample with SAMPLE_TYPE. */
-struct sample {
-	uint64_t ip;
-	uint32_t pid;
-	uint32_t tid;
-	uint64_t time;
-	uint32_t cpu;
-	uint32_t reserved;
-};
-
-/* What ends every other record with SAMPLE_TYPE and sample_id_all. */
-struct sample_id {
-	uint32_t pid;
-	uint32_t tid;
-	uint64_t time;
-	uint32_t cpu;
-	uint32_t reserved;
-};
-
-static uint64_t record_time(const struct perf_event_header *header)
-{
-	const struct sample_id *id;
-
-	if (header->type == PERF_RECORD_SAMPLE)
-		return ((const struct sample *)(header + 1))->time;
-	id = (const void *)((const char *)header + header->size);
-	return id[-1].time;
-}
-
-static void copy_out(const struct ring *ring, uint64_t pos, void *to, size_t size)
-{
-	const char *data = (const char *)ring->page + ring->page->data_offset;
-	size_t start = pos & (ring->size - 1);
-	size_t part = ring->size - start;
-
-	if (part > size)
-		part = size;
-	memcpy(to, data + start, part);
-	memcpy((char *)to + part, data, size - part);
-}
-
-static void enqueue(struct events *ev, struct perf_event_header *header)
-{
-	struct record record = { .seq = ev->seq++, .header = header };
-
-	record.time = record_time(header);
-	GROW(ev->queue, ev->nr_queued, ev->queue_room);
-	ev->queue[ev->nr_queued++] = record;
-}
-
-static bool is_wanted(const struct perf_event_header *header)
-{
-	switch (header->type) {
-	case PERF_RECORD_SAMPLE:
-	case PERF_RECORD_COMM:
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_MMAP2:
-		return true;
-	default:
-		/* What was lost is counted by the events, too. */
-		return false;
-	}
-}
-
-static void empty_ring(struct events *ev, struct ring *ring)
-{
-	/* Pairs with the barrier before the kernel's store to data_head. */
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
-
-	while (tail < head) {
-		struct perf_event_header header, *copy;
-
-		copy_out(ring, tail, &header, sizeof(header));
-		if (is_wanted(&header)) {
-			copy = xrealloc(NULL, header.size);
-			copy_out(ring, tail, copy, header.size);
-			enqueue(ev, copy);
-		}
-		tail += header.size;
-	}
-	/* The kernel may overwrite the records only after they were copied. */
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
-}
-
-static void discard_all(struct events *ev)
-{
-	size_t i;
-
-	for (i = 0; i < ev->nr_rings; i++)
-		empty_ring(ev, &ev->ring[i]);
-	while (ev->nr_queued)
-		free(ev->queue[--ev->nr_queued].header);
-}
-
 /* ---- opening ---- */
-
-static int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
-{
-	return syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
 
 static unsigned int bp_type(enum access access)
 {
@@ -286,54 +154,7 @@ static void fill_attr(struct perf_event_attr *attr, const struct options *opt,
 		fill_sampling(attr, opt);
 }
 
-/* One event a thread and CPU needs many descriptors. */
-static void raise_file_limit(void)
-{
-	struct rlimit lim;
-
-	if (getrlimit(RLIMIT_NOFILE, &lim))
-		return;
-	lim.rlim_cur = lim.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &lim);
-}
-
-static void add_ring(struct events *ev, int cpu)
-{
-	GROW(ev->ring, ev->nr_rings, ev->rings_room);
-	ev->ring[ev->nr_rings++] = (struct ring){ .cpu = cpu, .fd = -1 };
-}
-
-/* "0-3,8" */
-static void find_cpus(struct events *ev)
-{
-	char *line = read_line_of("/sys/devices/system/cpu/online");
-	const char *s = line;
-	int first, last, n;
-
-	while (s && sscanf(s, "%d%n", &first, &n) == 1) {
-		s += n;
-		last = first;
-		if (*s == '-' && sscanf(s + 1, "%d%n", &last, &n) == 1)
-			s += 1 + n;
-		for (; first <= last; first++)
-			add_ring(ev, first);
-		if (*s++ != ',')
-			break;
-	}
-	free(line);
-	if (!ev->nr_rings)
-		die("cannot read /sys/devices/system/cpu/online");
-}
-
-static int map_ring(struct ring *ring, size_t pages)
-{
-	ring->size = pages * getpagesize();
-	ring->page = mmap(NULL, getpagesize() + ring->size, PROT_READ | PROT_WRITE,
-			  MAP_SHARED, ring->fd, 0);
-	return ring->page == MAP_FAILED ? -errno : 0;
-}
-
-static void open_ring(struct ring *ring, size_t pages)
+static struct rings *open_rings(const struct options *opt)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -347,30 +168,24 @@ static void open_ring(struct ring *ring, size_t pages)
 		.clockid = CLOCK_MONOTONIC,
 		.disabled = 1,
 	};
-	int err;
+	struct rings *rings = rings_new(RECORD_TYPES);
+	int err = rings_open(rings, &attr, 0);
 
-	ring->fd = perf_event_open(&attr, 0, ring->cpu);
-	if (ring->fd < 0)
-		die("cannot open a ring buffer: %s", strerror(errno));
-	/* Locked memory is limited for those without CAP_IPC_LOCK. */
-	for (err = map_ring(ring, pages); err && pages > RING_PAGES_MIN;) {
-		pages /= 2;
-		err = map_ring(ring, pages);
-	}
 	if (err)
-		die("cannot map a ring buffer: %s (see kernel.perf_event_mlock_kb)",
-		    strerror(-err));
+		die("cannot open a ring buffer: %s", strerror(err));
+	rings_map(rings, opt->callers ? RING_PAGES_STACKS : RING_PAGES);
+	return rings;
 }
 
-static int open_one(struct events *ev, pid_t tid, const struct ring *ring)
+static int open_one(struct events *ev, pid_t tid, int cpu, int ring)
 {
-	int fd = perf_event_open(&ev->attr, tid, ring ? ring->cpu : -1);
+	int fd = perf_event_open(&ev->attr, tid, cpu);
 
 	if (fd < 0)
 		return errno;
 	GROW(ev->event, ev->nr_events, ev->events_room);
 	ev->event[ev->nr_events++] = (struct event){ .fd = fd };
-	if (ring && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd))
+	if (ring >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring))
 		return errno;
 	return 0;
 }
@@ -380,10 +195,10 @@ static int open_thread(struct events *ev, pid_t tid)
 	size_t i;
 	int err;
 
-	if (!ev->nr_rings)
-		return open_one(ev, tid, NULL);
-	for (i = 0; i < ev->nr_rings; i++) {
-		err = open_one(ev, tid, &ev->ring[i]);
+	if (!ev->rings)
+		return open_one(ev, tid, -1, -1);
+	for (i = 0; i < rings_nr(ev->rings); i++) {
+		err = open_one(ev, tid, rings_cpu(ev->rings, i), rings_fd(ev->rings, i));
 		if (err)
 			return err;
 	}
@@ -460,7 +275,8 @@ static int open_threads(struct events *ev, const struct target *t)
 			break;
 		}
 		close_events(ev);
-		discard_all(ev);
+		if (ev->rings)
+			rings_discard(ev->rings);
 		err = EAGAIN;
 	}
 	free(before.tid);
@@ -472,15 +288,13 @@ struct events *events_open(const struct options *opt, const struct location *loc
 			   const struct target *t)
 {
 	struct events *ev = xzalloc(sizeof(*ev));
-	size_t i;
 	int err;
 
+	/* One event a thread and CPU needs many descriptors. */
 	raise_file_limit();
 	fill_attr(&ev->attr, opt, loc);
 	if (opt->verb == VERB_WATCH)
-		find_cpus(ev);
-	for (i = 0; i < ev->nr_rings; i++)
-		open_ring(&ev->ring[i], opt->callers ? RING_PAGES_STACKS : RING_PAGES_MAX);
+		ev->rings = open_rings(opt);
 	err = open_threads(ev, t);
 	if (err == ESRCH)
 		die("process %d has come to its end", t->pid);
@@ -517,26 +331,16 @@ void events_count(struct events *ev, struct counts *counts)
 
 void events_close(struct events *ev)
 {
-	size_t i;
-
 	close_events(ev);
-	for (i = 0; i < ev->nr_rings; i++) {
-		munmap(ev->ring[i].page, getpagesize() + ev->ring[i].size);
-		close(ev->ring[i].fd);
-	}
-	ev->nr_rings = 0;
+	if (ev->rings)
+		rings_close(ev->rings);
 }
 
 /* ---- to those who want to know ---- */
 
-size_t events_nr_poll(const struct events *ev)
+struct rings *events_rings(const struct events *ev)
 {
-	return ev->nr_rings;
-}
-
-int events_poll_fd(const struct events *ev, size_t i)
-{
-	return ev->ring[i].fd;
+	return ev->rings;
 }
 
 /* Registers, in the order of their bits in @mask; returns what follows them. */
@@ -647,46 +451,36 @@ static void tell_map(const struct perf_event_header *header, const struct event_
 	ops->map(arg, r->pid, r->addr, r->len, r->pgoff, r->filename);
 }
 
-static void tell(const struct events *ev, const struct record *record,
-		 const struct event_ops *ops, void *arg)
+/* Who is to be told, with what. */
+struct listener {
+	const struct events *ev;
+	const struct event_ops *ops;
+	void *arg;
+};
+
+static void tell(void *arg, const struct perf_event_header *header)
 {
-	switch (record->header->type) {
+	const struct listener *listener = arg;
+
+	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
-		tell_sample(ev, record->header, ops, arg);
+		tell_sample(listener->ev, header, listener->ops, listener->arg);
 		break;
 	case PERF_RECORD_COMM:
-		tell_comm(record->header, ops, arg);
+		tell_comm(header, listener->ops, listener->arg);
 		break;
 	case PERF_RECORD_FORK:
-		tell_fork(record->header, ops, arg);
+		tell_fork(header, listener->ops, listener->arg);
 		break;
 	case PERF_RECORD_MMAP2:
-		tell_map(record->header, ops, arg);
+		tell_map(header, listener->ops, listener->arg);
 		break;
 	}
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct record *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->seq < y->seq ? -1 : 1;
 }
 
 bool events_drain(struct events *ev, uint64_t until, const struct event_ops *ops, void *arg)
 {
-	size_t i, nr;
+	struct listener listener = { .ev = ev, .ops = ops, .arg = arg };
 
-	for (i = 0; i < ev->nr_rings; i++)
-		empty_ring(ev, &ev->ring[i]);
-	qsort(ev->queue, ev->nr_queued, sizeof(*ev->queue), by_time);
-	for (nr = 0; nr < ev->nr_queued && ev->queue[nr].time < until; nr++) {
-		tell(ev, &ev->queue[nr], ops, arg);
-		free(ev->queue[nr].header);
-	}
-	ev->nr_queued -= nr;
-	memmove(ev->queue, ev->queue + nr, ev->nr_queued * sizeof(*ev->queue));
-	return ev->nr_queued > 0;
+	return ev->rings && rings_drain(ev->rings, until, tell, &listener);
 }

@@ -8,6 +8,7 @@
 
 #include "location.h"
 #include "options.h"
+#include "rings.h"
 #include "target.h"
 
 struct events;
@@ -88,9 +89,8 @@ void events_disable(struct events *ev);
  */
 bool events_drain(struct events *ev, uint64_t until, const struct event_ops *ops, void *arg);
 
-/* File descriptors that become readable when something comes; how many. */
-size_t events_nr_poll(const struct events *ev);
-int events_poll_fd(const struct events *ev, size_t i);
+/* Where the hits come in, NULL if they are only counted. */
+struct rings *events_rings(const struct events *ev);
 
 void events_count(struct events *ev, struct counts *counts);
 /* Close all; what is watched no longer is. */

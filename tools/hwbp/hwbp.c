@@ -11,8 +11,12 @@
  *   tasks     names of threads
  *   insn      one instruction back from where the processor reports an access
  *   unwind    callers of an access
- *   kallsyms  functions of the kernel
+ *   kallsyms  functions and variables of the kernel
  *   report    output
+ *   rings     ring buffers of events, and their records by time
+ *   slots     who holds the registers, and slots_report: its output
+ *   text      changes of kernel text, text_report: their output, text_names: what
+ *             lies where
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,10 +32,20 @@
 #include "location.h"
 #include "options.h"
 #include "report.h"
+#include "rings.h"
+#include "slots_report.h"
 #include "symbols.h"
 #include "target.h"
 #include "tasks.h"
+#include "text.h"
+#include "text_report.h"
 #include "util.h"
+
+/*
+ * How old a change of kernel text is before it is shown: a record of another CPU
+ * may be older and yet come later, since its time is taken before it is written.
+ */
+#define SETTLE_MS	20
 
 /**
  * struct session - one run of hwbp
@@ -47,6 +61,8 @@ struct session {
 	struct events *events;
 	struct tasks *tasks;
 	struct report *report;
+	struct text *text;
+	struct text_report *text_report;
 	uint64_t start;
 	int sigfd;
 	uint64_t deadline;
@@ -106,6 +122,33 @@ static const struct event_ops ops = {
 	.map = on_map,
 };
 
+static void on_change(void *arg, const struct text_change *change)
+{
+	struct session *s = arg;
+
+	text_report_change(s->text_report, change);
+}
+
+static void on_area(void *arg, const struct text_area *area)
+{
+	struct session *s = arg;
+
+	text_report_area(s->text_report, area);
+}
+
+static void on_lost(void *arg, uint64_t time, uint32_t cpu, uint64_t nr)
+{
+	struct session *s = arg;
+
+	text_report_lost(s->text_report, time, cpu, nr);
+}
+
+static const struct text_ops text_ops = {
+	.change = on_change,
+	.area = on_area,
+	.lost = on_lost,
+};
+
 /* ---- setting up ---- */
 
 static void find_location(struct session *s)
@@ -154,6 +197,13 @@ static void restore_signals(struct session *s)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static void start_clock(struct session *s)
+{
+	catch_signals(s);
+	s->start = now_ns();
+	s->deadline = s->opt.max_ns ? s->start + s->opt.max_ns : UINT64_MAX;
+}
+
 static void set_up(struct session *s)
 {
 	s->report = report_new(&s->opt);
@@ -164,22 +214,38 @@ static void set_up(struct session *s)
 	find_location(s);
 	s->events = events_open(&s->opt, &s->loc, &s->target);
 	s->tasks = tasks_new(s->target.pid);
-	catch_signals(s);
-	s->start = now_ns();
-	s->deadline = s->opt.max_ns ? s->start + s->opt.max_ns : UINT64_MAX;
+	start_clock(s);
 	/* Who reads the first line may rely on it that the watch is on. */
 	report_begin(s->report, &s->loc, s->syms, &s->target, s->start);
 	target_release(&s->target);
 }
 
+static void set_up_text(struct session *s)
+{
+	s->text_report = text_report_new(&s->opt);
+	s->target.pidfd = -1;
+	if (s->opt.cmd)
+		target_launch(&s->target, s->opt.cmd);
+	s->text = text_open(&s->opt);
+	text_report_prepare(s->text_report);
+	start_clock(s);
+	text_report_begin(s->text_report, s->start);
+	target_release(&s->target);
+}
+
 /* ---- waiting ---- */
+
+static struct rings *rings_of(const struct session *s)
+{
+	return s->text ? text_rings(s->text) : events_rings(s->events);
+}
 
 static int timeout_ms(const struct session *s, bool more)
 {
 	uint64_t now = now_ns(), ms;
 
 	if (more)
-		return 1;
+		return s->text ? SETTLE_MS : 1;
 	if (s->deadline == UINT64_MAX)
 		return -1;
 	ms = now < s->deadline ? (s->deadline - now) / 1000000 + 1 : 0;
@@ -189,33 +255,49 @@ static int timeout_ms(const struct session *s, bool more)
 /* Wait for hits or the end; false if the end has come. */
 static bool wait_for_events(struct session *s, struct pollfd *pfd, size_t nr, bool more)
 {
+	/* Each change of text would wake us, and may come with thousands of others. */
+	if (s->text && more)
+		nr = 2;
 	if (poll(pfd, nr, timeout_ms(s, more)) < 0 && errno != EINTR)
 		die("poll: %s", strerror(errno));
 	return !pfd[0].revents && !pfd[1].revents && now_ns() < s->deadline;
 }
 
+/*
+ * Show what is older than now: it is in the buffers of all CPUs.  The rest waits,
+ * lest a younger record of one CPU overtakes an older one of another.  Returns
+ * true if there is a rest.
+ */
+static bool show(struct session *s)
+{
+	bool more;
+
+	if (s->text) {
+		more = text_drain(s->text, now_ns() - SETTLE_MS * 1000000ULL, &text_ops, s);
+		text_report_flush(s->text_report);
+	} else {
+		more = events_drain(s->events, now_ns(), &ops, s);
+		report_flush(s->report);
+	}
+	return more;
+}
+
 /* Show hits until the program ends, a limit is reached or the user has enough. */
 static void watch(struct session *s)
 {
-	size_t i, nr = 2 + events_nr_poll(s->events);
+	struct rings *rings = rings_of(s);
+	size_t i, nr = 2 + (rings ? rings_nr(rings) : 0);
 	struct pollfd *pfd = xzalloc(nr * sizeof(*pfd));
 	bool more = false;
 
 	pfd[0].fd = s->target.pidfd;
 	pfd[1].fd = s->sigfd;
 	for (i = 2; i < nr; i++)
-		pfd[i].fd = events_poll_fd(s->events, i - 2);
+		pfd[i].fd = rings_fd(rings, i - 2);
 	for (i = 0; i < nr; i++)
 		pfd[i].events = POLLIN;
-	while (!limit_reached(s) && wait_for_events(s, pfd, nr, more)) {
-		/*
-		 * What is older than now is in the buffers of all CPUs; the
-		 * rest waits, lest a younger record of one CPU overtakes an
-		 * older one of another.
-		 */
-		more = events_drain(s->events, now_ns(), &ops, s);
-		report_flush(s->report);
-	}
+	while (!limit_reached(s) && wait_for_events(s, pfd, nr, more))
+		more = show(s);
 	free(pfd);
 }
 
@@ -227,6 +309,7 @@ static void finish_watch(struct session *s)
 	events_count(s->events, &counts);
 	events_drain(s->events, UINT64_MAX, &ops, s);
 	report_places(s->report, counts.lost);
+	events_close(s->events);
 }
 
 static void finish_stat(struct session *s)
@@ -236,20 +319,38 @@ static void finish_stat(struct session *s)
 	events_disable(s->events);
 	events_count(s->events, &counts);
 	report_counts(s->report, &counts);
+	events_close(s->events);
+}
+
+static void finish_text(struct session *s)
+{
+	text_note_cpus(s->text);
+	text_stop(s->text);
+	text_drain(s->text, UINT64_MAX, &text_ops, s);
+	text_report_end(s->text_report, text_nr_lost(s->text));
+	text_close(s->text);
 }
 
 static int finish(struct session *s)
 {
-	if (s->opt.verb == VERB_WATCH)
+	switch (s->opt.verb) {
+	case VERB_WATCH:
 		finish_watch(s);
-	else
+		break;
+	case VERB_TEXT:
+		finish_text(s);
+		break;
+	default:
 		finish_stat(s);
-	events_close(s->events);
+		break;
+	}
 	restore_signals(s);
 	if (!s->target.launched)
 		return 0;
 	if (!target_is_over(&s->target))
-		note("the watch is over, %s (pid %d) runs on", s->opt.cmd[0], s->target.pid);
+		note("the %s is over, %s (pid %d) runs on",
+		     s->opt.verb == VERB_TEXT ? "report" : "watch", s->opt.cmd[0],
+		     s->target.pid);
 	return target_wait(&s->target);
 }
 
@@ -259,7 +360,14 @@ int main(int argc, char **argv)
 
 	memset(&s, 0, sizeof(s));
 	options_parse(&s.opt, argc, argv);
-	set_up(&s);
+	if (s.opt.verb == VERB_SLOTS) {
+		slots_report(&s.opt);
+		return 0;
+	}
+	if (s.opt.verb == VERB_TEXT)
+		set_up_text(&s);
+	else
+		set_up(&s);
 	watch(&s);
 	return finish(&s);
 }

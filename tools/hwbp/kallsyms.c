@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions of the kernel.  /proc/kallsyms is read when the first address is
- * asked for; it holds zeros instead of addresses for those who may not know.
+ * Functions and variables of the kernel.  /proc/kallsyms is read when the first
+ * address is asked for; it holds zeros instead of addresses for those who may
+ * not know.
  */
-#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,67 +12,103 @@
 #include "kallsyms.h"
 #include "util.h"
 
+/* Farther from its start is no longer called by the name of a symbol. */
+#define MAX_OFFSET	0x10000
+
 struct ksym {
 	uint64_t address;
 	char *name;
 };
 
-static struct ksym *ksyms;
-static size_t nr_ksyms;
+/**
+ * struct ksyms - symbols by address
+ * @done: they have been read, as far as possible
+ * @all: variables and labels, too, not only functions
+ * @modules: names end with that of the module
+ */
+struct ksyms {
+	bool done;
+	bool all;
+	bool modules;
+	struct ksym *entries;
+	size_t nr;
+	size_t room;
+};
 
 static int by_address(const void *a, const void *b)
 {
 	const struct ksym *x = a, *y = b;
 
-	return x->address < y->address ? -1 : x->address > y->address;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	/* The last one is taken: not "__bss_start" if there is another. */
+	return strcmp(x->name, y->name);
 }
 
-static void read_kallsyms(void)
+static bool is_wanted(const struct ksyms *syms, unsigned long addr, char type)
+{
+	if (!syms->all)
+		return addr && strchr("tTwW", type);
+	/* Offsets of per-CPU variables are listed, too. */
+	return (long)addr < 0;
+}
+
+/* "name [module]" or "name" alone. */
+static void name_module(char *name, bool modules)
+{
+	char *tab = strchr(name, '\t');
+
+	if (tab)
+		*tab = modules ? ' ' : '\0';
+}
+
+static void read_kallsyms(struct ksyms *syms)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[512], name[256], type;
-	size_t room = 0;
+	char line[1024], name[512], type;
 
 	while (f && fgets(line, sizeof(line), f)) {
 		unsigned long addr;
 
-		if (sscanf(line, "%lx %c %255s", &addr, &type, name) != 3 || !addr ||
-		    tolower((unsigned char)type) != 't')
+		/* "ffffffff81000000 T name", and for a module "\t[module]" after it. */
+		if (sscanf(line, "%lx %c %511[^\n]", &addr, &type, name) != 3 ||
+		    !is_wanted(syms, addr, type))
 			continue;
-		GROW(ksyms, nr_ksyms, room);
-		ksyms[nr_ksyms].address = addr;
-		ksyms[nr_ksyms++].name = xstrdup(name);
+		name_module(name, syms->modules);
+		GROW(syms->entries, syms->nr, syms->room);
+		syms->entries[syms->nr].address = addr;
+		syms->entries[syms->nr++].name = xstrdup(name);
 	}
 	if (f)
 		fclose(f);
-	qsort(ksyms, nr_ksyms, sizeof(*ksyms), by_address);
+	qsort(syms->entries, syms->nr, sizeof(*syms->entries), by_address);
+	syms->done = true;
 }
 
-/* The last function that begins at or before @ip. */
-static const struct ksym *lookup(uint64_t ip)
+/* The last symbol that begins at or before @address. */
+static const struct ksym *lookup(struct ksyms *syms, uint64_t address)
 {
-	size_t low = 0, high = nr_ksyms;
+	size_t low = 0, high;
 
+	if (!syms->done)
+		read_kallsyms(syms);
+	high = syms->nr;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (ksyms[mid].address <= ip)
+		if (syms->entries[mid].address <= address)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low ? &ksyms[low - 1] : NULL;
+	return low ? &syms->entries[low - 1] : NULL;
 }
 
 void kallsyms_place(uint64_t ip, struct place *place)
 {
-	static bool done;
-	const struct ksym *sym;
+	static struct ksyms functions;
+	const struct ksym *sym = lookup(&functions, ip);
 
-	if (!done)
-		read_kallsyms();
-	done = true;
-	sym = lookup(ip);
 	memset(place, 0, sizeof(*place));
 	if (sym) {
 		place->function = xstrdup(sym->name);
@@ -81,4 +118,46 @@ void kallsyms_place(uint64_t ip, struct place *place)
 		place->where = xasprintf("%#lx [kernel]", (unsigned long)ip);
 	}
 	place->source = xstrdup("");
+}
+
+char *kallsyms_name(uint64_t address)
+{
+	static struct ksyms everything = { .all = true };
+	const struct ksym *sym = lookup(&everything, address);
+
+	if (!sym || address - sym->address >= MAX_OFFSET)
+		return NULL;
+	if (address == sym->address)
+		return xstrdup(sym->name);
+	return xasprintf("%s+%#lx", sym->name, (unsigned long)(address - sym->address));
+}
+
+static struct ksyms code = { .modules = true };
+
+const char *kallsyms_function(uint64_t address, uint64_t *start)
+{
+	const struct ksym *sym = lookup(&code, address);
+
+	if (!sym || address - sym->address >= MAX_OFFSET)
+		return NULL;
+	*start = sym->address;
+	return sym->name;
+}
+
+uint64_t kallsyms_address(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < code.nr; i++) {
+		if (!strcmp(code.entries[i].name, name))
+			return code.entries[i].address;
+	}
+	return 0;
+}
+
+void kallsyms_reread(void)
+{
+	while (code.nr)
+		free(code.entries[--code.nr].name);
+	read_kallsyms(&code);
 }

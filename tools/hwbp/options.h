@@ -10,6 +10,8 @@
 enum verb {
 	VERB_WATCH,
 	VERB_STAT,
+	VERB_SLOTS,
+	VERB_TEXT,
 };
 
 enum access {
@@ -20,16 +22,22 @@ enum access {
 
 /**
  * struct options - what the user asked for
- * @verb: watch or stat
+ * @verb: watch, stat, slots or text
  * @access: which accesses hit
  * @kernel: accesses made in kernel mode hit, too
  * @callers: print the callers of each hit
  * @spec: the variable, function or address, as written
  * @out: file for the report, NULL for stdout
- * @pid: process to attach to, 0 when a command is launched
- * @cmd: command to launch, NULL-terminated; NULL with @pid
+ * @pid: process to attach to, 0 when a command is launched; of slots: the task
+ *	 or process to show, 0 for all
+ * @cpu: of slots: the CPU to show, -1 for all
+ * @from: of slots: the file to read instead of the kernel's, NULL for that
+ * @cmd: command to launch, NULL-terminated; NULL with @pid, and for text without
  * @max_hits: end the watch after so many hits, 0 for no limit
  * @max_ns: end the watch after so much time, 0 for no limit
+ * @all: of text: show all bytes and all symbols, however many
+ * @quiet: of text: show the counts only
+ * @ring_mb: of text: size of the buffer of each CPU, 0 for what seems right
  */
 struct options {
 	enum verb verb;
@@ -39,9 +47,14 @@ struct options {
 	const char *spec;
 	const char *out;
 	pid_t pid;
+	int cpu;
+	const char *from;
 	char **cmd;
 	uint64_t max_hits;
 	uint64_t max_ns;
+	bool all;
+	bool quiet;
+	unsigned int ring_mb;
 };
 
 /* Dies with one line when the command line makes no sense. */

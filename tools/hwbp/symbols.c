@@ -87,6 +87,26 @@ struct symbols *symbols_new(void)
 	return syms;
 }
 
+static void forget_mapped(struct mapped *map)
+{
+	close(map->fd);
+	free(map->path);
+}
+
+void symbols_free(struct symbols *syms)
+{
+	size_t i;
+
+	if (!syms)
+		return;
+	dwfl_end(syms->dwfl);
+	for (i = 0; i < syms->nr_maps; i++)
+		forget_mapped(&syms->maps[i]);
+	free(syms->maps);
+	free(syms->program);
+	free(syms);
+}
+
 const char *symbols_program(const struct symbols *syms)
 {
 	return syms->program ? syms->program : "?";
@@ -104,16 +124,17 @@ static bool is_program(const struct symbols *syms, const char *path)
 
 static int open_mapped(const struct symbols *syms, const char *path)
 {
+	/* The name may mean a pipe by now, which is not to be waited for. */
+	int fd, flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 	char *proc;
-	int fd;
 
 	if (!syms->pid)
-		return open(path, O_RDONLY | O_CLOEXEC);
+		return open(path, flags);
 	proc = is_program(syms, path) ? xasprintf("/proc/%d/exe", syms->pid) :
 					xasprintf("/proc/%d/root%s", syms->pid, path);
-	fd = open(proc, O_RDONLY | O_CLOEXEC);
+	fd = open(proc, flags);
 	free(proc);
-	return fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : open(path, flags);
 }
 
 /* The bias of a file whose bytes from @pgoff on are mapped at @start. */
@@ -154,8 +175,7 @@ static void forget_overlapped(struct symbols *syms, uint64_t start, uint64_t end
 			continue;
 		}
 		syms->removed |= map->reported;
-		close(map->fd);
-		free(map->path);
+		forget_mapped(map);
 		memmove(map, map + 1, (--syms->nr_maps - i) * sizeof(*map));
 	}
 }
@@ -228,19 +248,23 @@ static char *read_exe(pid_t pid)
 	return xstrdup(path);
 }
 
-void symbols_read_maps(struct symbols *syms, pid_t pid)
+/* Returns 0 or an errno. */
+static int read_maps(struct symbols *syms, pid_t pid)
 {
 	char *name = xasprintf("/proc/%d/maps", pid);
 	char *line = NULL;
 	size_t size = 0;
 	FILE *f;
+	int err;
 
 	syms->pid = pid;
 	free(syms->program);
 	syms->program = read_exe(pid);
 	f = fopen(name, "re");
-	if (!f)
-		die("no right to look at process %d: %s", pid, strerror(errno));
+	err = f ? 0 : errno;
+	free(name);
+	if (err)
+		return err;
 	while (getline(&line, &size, f) > 0) {
 		unsigned long start, end, pgoff;
 		int path = 0;
@@ -254,9 +278,22 @@ void symbols_read_maps(struct symbols *syms, pid_t pid)
 	}
 	free(line);
 	fclose(f);
-	free(name);
+	return 0;
+}
+
+void symbols_read_maps(struct symbols *syms, pid_t pid)
+{
+	int err = read_maps(syms, pid);
+
+	if (err)
+		die("no right to look at process %d: %s", pid, strerror(err));
 	if (!syms->nr_maps)
 		die("process %d has no program (it has ended, or is a thread of the kernel)", pid);
+}
+
+bool symbols_try_maps(struct symbols *syms, pid_t pid)
+{
+	return !read_maps(syms, pid) && syms->nr_maps;
 }
 
 /* ---- libdwfl ---- */
@@ -631,4 +668,31 @@ void symbols_place(struct symbols *syms, uint64_t ip, enum back back, struct pla
 	}
 	place->source = source_of(mod, ip);
 	free(tail);
+}
+
+char *symbols_name(struct symbols *syms, uint64_t address)
+{
+	Dwfl_Module *mod = dwfl_addrmodule(symbols_dwfl(syms), address);
+	char offset[32] = "", *text, *lib;
+	GElf_Addr rel = address;
+	const char *name;
+	GElf_Off off;
+	GElf_Sym sym;
+
+	if (!mod)
+		return NULL;
+	name = dwfl_module_addrinfo(mod, address, &off, &sym, NULL, NULL, NULL);
+	/* A label without a size says nothing of what follows it. */
+	if (!name || (off && off >= sym.st_size)) {
+		dwfl_module_relocate_address(mod, &rel);
+		return xasprintf("[%s+%#lx]", base_name(module_path(mod)), (unsigned long)rel);
+	}
+	if (off)
+		snprintf(offset, sizeof(offset), "+%#lx", (unsigned long)off);
+	lib = is_program(syms, module_path(mod)) ? xstrdup("") :
+	      xasprintf(" [%s]", base_name(module_path(mod)));
+	/* Without its version: "stdout@GLIBC_2.2.5". */
+	text = xasprintf("%.*s%s%s", (int)strcspn(name, "@"), name, offset, lib);
+	free(lib);
+	return text;
 }

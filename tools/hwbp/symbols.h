@@ -12,9 +12,13 @@
 struct symbols;
 
 struct symbols *symbols_new(void);
+void symbols_free(struct symbols *syms);
 
 /* Learn all executable mappings of a living process from /proc. */
 void symbols_read_maps(struct symbols *syms, pid_t pid);
+
+/* The same for a process that may end any time; false, not death, if there are none. */
+bool symbols_try_maps(struct symbols *syms, pid_t pid);
 
 /* Learn one executable mapping; @path may be one that is no file. */
 void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_t len,
@@ -93,6 +97,12 @@ enum back {
 
 /* Name an instruction.  Kernel addresses are the business of kallsyms.h. */
 void symbols_place(struct symbols *syms, uint64_t ip, enum back back, struct place *place);
+
+/*
+ * Name what lies at an address: "variable+0x8 [library]", NULL if it is in no
+ * file; to be freed.
+ */
+char *symbols_name(struct symbols *syms, uint64_t address);
 
 /* The libdwfl handle, for the unwinder; another one after a library is unmapped. */
 Dwfl *symbols_dwfl(struct symbols *syms);

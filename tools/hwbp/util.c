@@ -88,6 +88,17 @@ const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+char *printable(char *s)
+{
+	char *p;
+
+	for (p = s; *p; p++) {
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	}
+	return s;
+}
+
 char *read_line_of(const char *path)
 {
 	FILE *f = fopen(path, "re");
@@ -105,6 +116,35 @@ char *read_line_of(const char *path)
 	}
 	line[strcspn(line, "\n")] = '\0';
 	return line;
+}
+
+/* The file looks like "0-3,8". */
+void visit_online_cpus(void (*fn)(void *arg, int cpu), void *arg)
+{
+	char *line = read_line_of("/sys/devices/system/cpu/online");
+	const char *s = line;
+	int first, last, n;
+
+	while (s && sscanf(s, "%d%n", &first, &n) == 1) {
+		s += n;
+		last = first;
+		if (*s == '-' && sscanf(s + 1, "%d%n", &last, &n) == 1)
+			s += 1 + n;
+		for (; first <= last; first++)
+			fn(arg, first);
+		if (*s++ != ',')
+			break;
+	}
+	free(line);
+}
+
+long read_paranoid(void)
+{
+	char *line = read_line_of("/proc/sys/kernel/perf_event_paranoid");
+	long level = line ? atol(line) : 2;
+
+	free(line);
+	return level;
 }
 
 uint64_t now_ns(void)

@@ -47,8 +47,17 @@ char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 /* The part of @path after the last slash. */
 const char *base_name(const char *path);
 
+/* Replace what would do something to a terminal; returns @s. */
+char *printable(char *s);
+
 /* First line of a small file without its newline, NULL when unreadable. */
 char *read_line_of(const char *path);
+
+/* Call @fn for each CPU that is online. */
+void visit_online_cpus(void (*fn)(void *arg, int cpu), void *arg);
+
+/* The setting kernel.perf_event_paranoid. */
+long read_paranoid(void);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t now_ns(void);

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel's account of who holds the breakpoint registers.
+ *
+ * It is a file with a line for each thing, a word and then fields:
+ *
+ *   class name=any slots=4
+ *   claim pid=123 cpu=any kind=guaranteed class=any weight=1 type=w len=4
+ *	   addr=0x55d0 owner=perf:456 comm=my program
+ *   register cpu=0 slot=2 free
+ *
+ * Values have no spaces, except that of comm=, which is the last field and
+ * reaches to the end of the line.  Fields that are not known are skipped.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "slots.h"
+#include "util.h"
+
+#define DEBUGFS		"/sys/kernel/debug"
+#define SLOTS_FILE	DEBUGFS "/hw_breakpoint/slots"
+
+#define MAX_FIELDS	24
+
+/* ---- a line, taken apart ---- */
+
+struct field {
+	const char *key;
+	const char *value;
+};
+
+/**
+ * struct line - one line of the file
+ * @path: of the file
+ * @number: of the line, from 1
+ * @text: as it was, printable, for messages
+ * @word: the first word
+ * @fields: the others; the value of one without "=" is NULL
+ */
+struct line {
+	const char *path;
+	size_t number;
+	char *text;
+	const char *word;
+	struct field fields[MAX_FIELDS];
+	size_t nr_fields;
+};
+
+static void die_line(const struct line *line, const char *fmt, ...)
+	__attribute__((noreturn)) PRINTF(2, 3);
+
+static void die_line(const struct line *line, const char *fmt, ...)
+{
+	char what[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	die("%s, line %zu: %s: '%s'", line->path, line->number, what, line->text);
+}
+
+/* Cut the next word off. */
+static char *cut_word(char **rest)
+{
+	char *word = *rest + strspn(*rest, " ");
+	size_t len = strcspn(word, " ");
+
+	*rest = word + len;
+	if (**rest)
+		*(*rest)++ = '\0';
+	return word;
+}
+
+static bool next_field(char **rest, struct field *field)
+{
+	char *equals;
+
+	*rest += strspn(*rest, " ");
+	if (!**rest)
+		return false;
+	if (!strncmp(*rest, "comm=", 5)) {
+		field->key = "comm";
+		field->value = *rest + 5;
+		*rest += strlen(*rest);
+		return true;
+	}
+	field->key = cut_word(rest);
+	equals = strchr(field->key, '=');
+	if (equals)
+		*equals++ = '\0';
+	field->value = equals;
+	return true;
+}
+
+static void split(struct line *line, char *s)
+{
+	struct field field;
+
+	line->text = printable(xstrdup(s));
+	line->word = cut_word(&s);
+	line->nr_fields = 0;
+	while (next_field(&s, &field)) {
+		if (line->nr_fields == MAX_FIELDS)
+			die_line(line, "too many fields");
+		line->fields[line->nr_fields++] = field;
+	}
+}
+
+static const struct field *find_field(const struct line *line, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < line->nr_fields; i++) {
+		if (!strcmp(line->fields[i].key, key))
+			return &line->fields[i];
+	}
+	return NULL;
+}
+
+static bool has_field(const struct line *line, const char *key)
+{
+	return find_field(line, key);
+}
+
+static const char *get_value(const struct line *line, const char *key)
+{
+	const struct field *field = find_field(line, key);
+
+	if (!field || !field->value)
+		die_line(line, "there is no %s=", key);
+	return field->value;
+}
+
+static uint64_t get_number(const struct line *line, const char *key, int base, uint64_t max)
+{
+	const char *value = get_value(line, key);
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(value, &end, base);
+	if (errno || !isdigit((unsigned char)*value) || *end || n > max)
+		die_line(line, "%s= wants a number", key);
+	return n;
+}
+
+/* Which of @words the value is. */
+static int get_choice(const struct line *line, const char *key, const char *const *words)
+{
+	const char *value = get_value(line, key);
+	int i;
+
+	for (i = 0; words[i]; i++) {
+		if (!strcmp(value, words[i]))
+			return i;
+	}
+	die_line(line, "%s= has an unknown value", key);
+}
+
+/* ---- what the lines say ---- */
+
+static const char *const kinds[] = { "guaranteed", "flexible", NULL };
+static const char *const types[] = { "r", "w", "rw", "x", NULL };
+
+static void parse_class(struct slots *slots, const struct line *line)
+{
+	struct slots_class *class = &slots->classes[slots->nr_classes];
+
+	if (slots->nr_classes == SLOTS_MAX_CLASSES)
+		die_line(line, "too many classes");
+	class->name = printable(xstrdup(get_value(line, "name")));
+	class->slots = get_number(line, "slots", 10, INT_MAX);
+	slots->nr_classes++;
+}
+
+static int get_class(const struct slots *slots, const struct line *line)
+{
+	const char *name = get_value(line, "class");
+	unsigned int i;
+
+	for (i = 0; i < slots->nr_classes; i++) {
+		if (!strcmp(slots->classes[i].name, name))
+			return i;
+	}
+	die_line(line, "class= has an unknown value");
+}
+
+/* What claims and registers in use have in common. */
+static void parse_breakpoint(struct holding *h, const struct line *line)
+{
+	h->flexible = get_choice(line, "kind", kinds);
+	h->type = xstrdup(types[get_choice(line, "type", types)]);
+	h->len = get_number(line, "len", 10, INT_MAX);
+	h->address = get_number(line, "addr", 16, UINT64_MAX);
+	h->owner = printable(xstrdup(get_value(line, "owner")));
+	if (!has_field(line, "pid"))
+		return;
+	h->pid = get_number(line, "pid", 10, INT_MAX);
+	h->comm = printable(xstrdup(get_value(line, "comm")));
+}
+
+static void add_holding(struct holding_list *list, const struct holding *h)
+{
+	GROW(list->entries, list->nr, list->room);
+	list->entries[list->nr++] = *h;
+}
+
+static void parse_claim(struct slots *slots, const struct line *line)
+{
+	struct holding h = { .cpu = SLOTS_ANY_CPU, .pid = SLOTS_NO_TASK };
+
+	parse_breakpoint(&h, line);
+	h.class = get_class(slots, line);
+	h.weight = get_number(line, "weight", 10, INT_MAX);
+	if (h.pid == SLOTS_NO_TASK || strcmp(get_value(line, "cpu"), "any"))
+		h.cpu = get_number(line, "cpu", 10, INT_MAX);
+	add_holding(&slots->claims, &h);
+}
+
+static void parse_register(struct slots *slots, const struct line *line)
+{
+	struct holding h = { .pid = SLOTS_NO_TASK, .weight = 1 };
+
+	h.cpu = get_number(line, "cpu", 10, INT_MAX);
+	h.slot = get_number(line, "slot", 10, INT_MAX);
+	h.class = slots->nr_classes == 1 ? 0 : -1;
+	if (has_field(line, "class"))
+		h.class = get_class(slots, line);
+	h.free = has_field(line, "free");
+	if (!h.free)
+		parse_breakpoint(&h, line);
+	add_holding(&slots->registers, &h);
+}
+
+static void parse_line(struct slots *slots, const struct line *line)
+{
+	if (!strcmp(line->word, "class"))
+		parse_class(slots, line);
+	else if (!strcmp(line->word, "claim"))
+		parse_claim(slots, line);
+	else if (!strcmp(line->word, "register"))
+		parse_register(slots, line);
+	else
+		die_line(line, "it begins with neither class, claim nor register");
+}
+
+/* ---- the file ---- */
+
+static bool is_debugfs(const char *dir)
+{
+	struct statfs fs;
+
+	return !statfs(dir, &fs) && fs.f_type == DEBUGFS_MAGIC;
+}
+
+static void die_unreadable(const char *path, int err)
+{
+	if (path)
+		die("cannot read '%s': %s", path, strerror(err));
+	if (err == EACCES || (err == EPERM && geteuid()))
+		die("no right to read %s: that takes root", SLOTS_FILE);
+	if (err == EPERM)
+		die("no right to read %s, not even for root: the kernel is locked down",
+		    SLOTS_FILE);
+	if (err != ENOENT)
+		die("cannot read %s: %s", SLOTS_FILE, strerror(err));
+	if (access(DEBUGFS, F_OK))
+		die("there is no %s: this kernel has no debugfs, or sysfs is not mounted", DEBUGFS);
+	if (!is_debugfs(DEBUGFS))
+		die("debugfs is not mounted (mount -t debugfs none %s)", DEBUGFS);
+	die("this kernel does not tell who holds breakpoints: there is no %s", SLOTS_FILE);
+}
+
+static FILE *open_file(const char *path)
+{
+	FILE *f = fopen(path ? path : SLOTS_FILE, "re");
+
+	if (!f)
+		die_unreadable(path, errno);
+	return f;
+}
+
+static void parse_file(struct slots *slots, const char *path, FILE *f)
+{
+	struct line line = { .path = path ? path : SLOTS_FILE };
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	for (errno = 0; (n = getline(&text, &size, f)) >= 0; errno = 0) {
+		line.number++;
+		text[strcspn(text, "\n")] = '\0';
+		split(&line, text);
+		/* Of a line with a NUL only what stands before it is seen. */
+		if (strlen(line.text) + 1 < (size_t)n)
+			die_line(&line, "it has a NUL");
+		parse_line(slots, &line);
+		free(line.text);
+	}
+	if (ferror(f))
+		die_unreadable(path, errno);
+	if (!slots->nr_classes)
+		die("%s tells of no registers", line.path);
+	free(text);
+}
+
+/* ---- the order in which it is shown ---- */
+
+static int compare(uint64_t x, uint64_t y)
+{
+	return x < y ? -1 : x > y;
+}
+
+/* CPUs before tasks; for each, what is guaranteed first. */
+static int by_holder(const void *a, const void *b)
+{
+	const struct holding *x = a, *y = b;
+	int diff = compare((int64_t)x->pid + 1, (int64_t)y->pid + 1);
+
+	/* Claims of a CPU belong to no other, those of a task may. */
+	if (!diff && x->pid == SLOTS_NO_TASK)
+		diff = compare(x->cpu, y->cpu);
+	if (!diff)
+		diff = compare(x->flexible, y->flexible);
+	if (!diff)
+		diff = compare(x->class, y->class);
+	if (!diff)
+		diff = compare((int64_t)x->cpu + 1, (int64_t)y->cpu + 1);
+	if (!diff)
+		diff = compare(x->address, y->address);
+	if (!diff)
+		diff = compare(x->len, y->len);
+	if (!diff)
+		diff = strcmp(x->type, y->type);
+	return diff ? diff : strcmp(x->owner, y->owner);
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct holding *x = a, *y = b;
+	int diff = compare(x->cpu, y->cpu);
+
+	if (!diff)
+		diff = compare((int64_t)x->class + 1, (int64_t)y->class + 1);
+	return diff ? diff : compare(x->slot, y->slot);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct slots_cpu *x = a, *y = b;
+
+	return compare(x->number, y->number);
+}
+
+static void sort_list(struct holding_list *list, int (*order)(const void *, const void *))
+{
+	if (list->nr)
+		qsort(list->entries, list->nr, sizeof(*list->entries), order);
+}
+
+static void add_cpu(struct slots *slots, int number)
+{
+	GROW(slots->cpus, slots->nr_cpus, slots->cpus_room);
+	slots->cpus[slots->nr_cpus++] = (struct slots_cpu){ .number = number };
+}
+
+/* All CPUs that are spoken of, in sorted lists that repeat them. */
+static void collect_cpus(struct slots *slots, const struct holding_list *list)
+{
+	size_t i;
+
+	for (i = 0; i < list->nr; i++) {
+		int cpu = list->entries[i].cpu;
+
+		if (cpu == SLOTS_ANY_CPU ||
+		    (slots->nr_cpus && slots->cpus[slots->nr_cpus - 1].number == cpu))
+			continue;
+		add_cpu(slots, cpu);
+	}
+}
+
+static void sort_cpus(struct slots *slots)
+{
+	size_t i, kept = 0;
+
+	if (!slots->nr_cpus)
+		return;
+	qsort(slots->cpus, slots->nr_cpus, sizeof(*slots->cpus), by_number);
+	for (i = 0; i < slots->nr_cpus; i++) {
+		if (!kept || slots->cpus[kept - 1].number != slots->cpus[i].number)
+			slots->cpus[kept++] = slots->cpus[i];
+	}
+	slots->nr_cpus = kept;
+}
+
+static struct slots_cpu *find_cpu(struct slots *slots, int number)
+{
+	struct slots_cpu key = { .number = number };
+
+	return bsearch(&key, slots->cpus, slots->nr_cpus, sizeof(key), by_number);
+}
+
+/* One more entry of a sorted list belongs to the piece. */
+static void extend(struct holding_list *piece, struct holding *h)
+{
+	if (!piece->nr)
+		piece->entries = h;
+	piece->nr++;
+}
+
+static struct slots_task *task_of(struct slots *slots, const struct holding *h)
+{
+	if (!slots->nr_tasks || slots->tasks[slots->nr_tasks - 1].pid != h->pid) {
+		GROW(slots->tasks, slots->nr_tasks, slots->tasks_room);
+		slots->tasks[slots->nr_tasks++] =
+			(struct slots_task){ .pid = h->pid, .comm = h->comm };
+	}
+	return &slots->tasks[slots->nr_tasks - 1];
+}
+
+static void hand_out(struct slots *slots)
+{
+	size_t i;
+
+	for (i = 0; i < slots->claims.nr; i++) {
+		struct holding *h = &slots->claims.entries[i];
+
+		if (h->pid == SLOTS_NO_TASK)
+			extend(&find_cpu(slots, h->cpu)->claims, h);
+		else
+			extend(&task_of(slots, h)->claims, h);
+	}
+	for (i = 0; i < slots->registers.nr; i++) {
+		struct holding *h = &slots->registers.entries[i];
+
+		extend(&find_cpu(slots, h->cpu)->registers, h);
+	}
+}
+
+void slots_read(struct slots *slots, const char *path)
+{
+	FILE *f = open_file(path);
+
+	memset(slots, 0, sizeof(*slots));
+	parse_file(slots, path, f);
+	fclose(f);
+	sort_list(&slots->claims, by_holder);
+	sort_list(&slots->registers, by_slot);
+	collect_cpus(slots, &slots->claims);
+	collect_cpus(slots, &slots->registers);
+	sort_cpus(slots);
+	hand_out(slots);
+}
+
+/* ---- questions ---- */
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct slots_task *x = a, *y = b;
+
+	return compare(x->pid, y->pid);
+}
+
+const struct slots_task *slots_find_task(const struct slots *slots, pid_t pid)
+{
+	struct slots_task key = { .pid = pid };
+
+	if (!slots->nr_tasks)
+		return NULL;
+	return bsearch(&key, slots->tasks, slots->nr_tasks, sizeof(key), by_pid);
+}
+
+bool slots_holds_on(const struct holding *claim, int cpu)
+{
+	return claim->cpu == SLOTS_ANY_CPU || claim->cpu == cpu;
+}
+
+/* Add up what counts on @cpu. */
+static void add_up(const struct holding_list *claims, int cpu, int class, uint64_t *guaranteed,
+		   bool *flexible)
+{
+	size_t i;
+
+	for (i = 0; i < claims->nr; i++) {
+		const struct holding *h = &claims->entries[i];
+
+		if (h->class != class || !slots_holds_on(h, cpu))
+			continue;
+		if (h->flexible)
+			*flexible = true;
+		else
+			*guaranteed += h->weight;
+	}
+}
+
+/* All the flexible ones that can meet there have one register between them. */
+bool slots_full(const struct slots_cpu *cpu, const struct slots_task *task,
+		const struct slots *slots, int class)
+{
+	uint64_t guaranteed = 0;
+	bool flexible = false;
+
+	add_up(&cpu->claims, cpu->number, class, &guaranteed, &flexible);
+	if (task)
+		add_up(&task->claims, cpu->number, class, &guaranteed, &flexible);
+	return guaranteed + flexible >= slots->classes[class].slots;
+}

@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the user sees of the kernel's account: who holds which registers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kallsyms.h"
+#include "slots.h"
+#include "slots_report.h"
+#include "symbols.h"
+#include "util.h"
+
+/* A longer name does not widen the column of all others. */
+#define MAX_NAME	40
+
+/* Inode of the initial pid namespace, the same on all machines. */
+#define INIT_PID_NS	0xeffffffcU
+
+/**
+ * struct shown_task - a task that is shown
+ * @task: with its claims
+ * @process: that it belongs to; its own number if that is not known
+ */
+struct shown_task {
+	const struct slots_task *task;
+	pid_t process;
+};
+
+/**
+ * struct view - what is shown, and what is known for it
+ * @slots: all of it
+ * @process: -p, or 0: only this task, or the threads of this process
+ * @cpu: --cpu, or SLOTS_ANY_CPU
+ * @same_pids: the kernel's pids mean the same to us
+ * @tasks: by pid
+ * @syms: the process whose symbols were looked up last, NULL if it has none
+ * @syms_of: its number
+ * @name_width: of the column of names
+ */
+struct view {
+	struct slots slots;
+	pid_t process;
+	int cpu;
+	bool same_pids;
+	struct shown_task *tasks;
+	size_t nr_tasks;
+	size_t tasks_room;
+	struct symbols *syms;
+	pid_t syms_of;
+	int name_width;
+};
+
+/* ---- tasks, as far as they are still there ---- */
+
+static bool in_init_pid_ns(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
+}
+
+static pid_t process_of(const struct view *view, pid_t pid)
+{
+	char *name = xasprintf("/proc/%d/status", pid);
+	FILE *f = view->same_pids ? fopen(name, "re") : NULL;
+	pid_t process = pid;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Tgid: %d", &process) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+	free(name);
+	return process;
+}
+
+/* "456 (hwbp)", or "456" if it is gone. */
+static char *task_text(const struct view *view, const char *pid)
+{
+	char *name = xasprintf("/proc/%s/comm", pid);
+	char *comm = view->same_pids ? read_line_of(name) : NULL;
+	char *text = comm ? xasprintf("%s (%s)", pid, printable(comm)) : xstrdup(pid);
+
+	free(name);
+	free(comm);
+	return text;
+}
+
+/* ---- what is shown ---- */
+
+static bool wants_process(const struct view *view, pid_t pid, pid_t process)
+{
+	return !view->process || pid == view->process || process == view->process;
+}
+
+static bool wants_cpu(const struct view *view, const struct slots_cpu *cpu)
+{
+	return view->cpu == SLOTS_ANY_CPU || view->cpu == cpu->number;
+}
+
+static bool wants_claim(const struct view *view, const struct holding *claim)
+{
+	return view->cpu == SLOTS_ANY_CPU || slots_holds_on(claim, view->cpu);
+}
+
+static bool wants_register(const struct view *view, const struct holding *reg)
+{
+	if (!view->process)
+		return true;
+	return reg->pid != SLOTS_NO_TASK &&
+	       wants_process(view, reg->pid, process_of(view, reg->pid));
+}
+
+static size_t nr_wanted(const struct view *view, const struct holding_list *claims,
+			bool flexible)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < claims->nr; i++) {
+		const struct holding *h = &claims->entries[i];
+
+		nr += h->flexible == flexible && wants_claim(view, h);
+	}
+	return nr;
+}
+
+static void choose_tasks(struct view *view)
+{
+	size_t i;
+
+	for (i = 0; i < view->slots.nr_tasks; i++) {
+		struct shown_task shown = { .task = &view->slots.tasks[i] };
+		const struct holding_list *claims = &shown.task->claims;
+
+		if (!nr_wanted(view, claims, false) && !nr_wanted(view, claims, true))
+			continue;
+		shown.process = process_of(view, shown.task->pid);
+		if (!wants_process(view, shown.task->pid, shown.process))
+			continue;
+		GROW(view->tasks, view->nr_tasks, view->tasks_room);
+		view->tasks[view->nr_tasks++] = shown;
+	}
+}
+
+static void check_choice(const struct view *view)
+{
+	char *name = xasprintf("/proc/%d", view->process);
+	size_t i;
+
+	if (view->process && !view->nr_tasks && view->same_pids && access(name, F_OK))
+		die("no process %d", view->process);
+	free(name);
+	if (view->cpu == SLOTS_ANY_CPU)
+		return;
+	for (i = 0; i < view->slots.nr_cpus; i++) {
+		if (view->slots.cpus[i].number == view->cpu)
+			return;
+	}
+	die("no CPU %d: it is not online, and there is no claim on it", view->cpu);
+}
+
+/* ---- names of addresses ---- */
+
+/* The threads of a process have one address space. */
+static struct symbols *symbols_of(struct view *view, pid_t pid)
+{
+	pid_t process = process_of(view, pid);
+
+	if (process == view->syms_of)
+		return view->syms;
+	symbols_free(view->syms);
+	view->syms = symbols_new();
+	view->syms_of = process;
+	if (!symbols_try_maps(view->syms, pid)) {
+		symbols_free(view->syms);
+		view->syms = NULL;
+	}
+	return view->syms;
+}
+
+static char *look_up(struct view *view, const struct holding *h)
+{
+	struct symbols *syms;
+
+	if ((int64_t)h->address < 0)
+		return kallsyms_name(h->address);
+	if (h->pid == SLOTS_NO_TASK || !view->same_pids)
+		return NULL;
+	syms = symbols_of(view, h->pid);
+	return syms ? symbols_name(syms, h->address) : NULL;
+}
+
+static void set_name(struct view *view, struct holding *h)
+{
+	char *name = look_up(view, h);
+	int len;
+
+	h->name = name ? printable(name) : xstrdup("-");
+	len = strlen(h->name);
+	if (len > view->name_width && len <= MAX_NAME)
+		view->name_width = len;
+}
+
+/* What a register watches is mostly named already, for the claim of its task. */
+static void set_register_name(struct view *view, struct holding *h)
+{
+	const struct slots_task *task = slots_find_task(&view->slots, h->pid);
+	size_t i;
+
+	for (i = 0; task && i < task->claims.nr && !h->name; i++) {
+		const struct holding *claim = &task->claims.entries[i];
+
+		if (claim->name && claim->address == h->address)
+			h->name = xstrdup(claim->name);
+	}
+	if (!h->name)
+		set_name(view, h);
+}
+
+static void name_task(struct view *view, const struct slots_task *task)
+{
+	size_t i;
+
+	for (i = 0; i < task->claims.nr; i++) {
+		if (wants_claim(view, &task->claims.entries[i]))
+			set_name(view, &task->claims.entries[i]);
+	}
+}
+
+static void name_cpu(struct view *view, const struct slots_cpu *cpu)
+{
+	size_t i;
+
+	for (i = 0; !view->process && i < cpu->claims.nr; i++)
+		set_name(view, &cpu->claims.entries[i]);
+	for (i = 0; i < cpu->registers.nr; i++) {
+		struct holding *h = &cpu->registers.entries[i];
+
+		if (!h->free && wants_register(view, h))
+			set_register_name(view, h);
+	}
+}
+
+static void find_names(struct view *view)
+{
+	size_t i;
+
+	view->name_width = strlen("NAME");
+	for (i = 0; i < view->nr_tasks; i++)
+		name_task(view, view->tasks[i].task);
+	for (i = 0; i < view->slots.nr_cpus; i++) {
+		if (wants_cpu(view, &view->slots.cpus[i]))
+			name_cpu(view, &view->slots.cpus[i]);
+	}
+	symbols_free(view->syms);
+	view->syms = NULL;
+}
+
+/* ---- lines ---- */
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static const char *purpose(const struct slots_class *class)
+{
+	if (!strcmp(class->name, "any"))
+		return "instructions and data";
+	return strcmp(class->name, "inst") ? class->name : "instructions";
+}
+
+static void print_summary(const struct view *view)
+{
+	const struct slots *slots = &view->slots;
+	size_t i, of_cpus = 0, of_tasks;
+
+	for (i = 0; i < slots->nr_cpus; i++)
+		of_cpus += slots->cpus[i].claims.nr;
+	of_tasks = slots->claims.nr - of_cpus;
+	printf("registers of each CPU:");
+	for (i = 0; i < slots->nr_classes; i++)
+		printf("%s %u for %s", i ? "," : "", slots->classes[i].slots,
+		       purpose(&slots->classes[i]));
+	printf("; %zu claim%s of CPUs, %zu of %zu task%s\n\n", of_cpus, plural(of_cpus), of_tasks,
+	       slots->nr_tasks, plural(slots->nr_tasks));
+}
+
+static void print_titles(const struct view *view)
+{
+	printf("  %-11s %-10s%s %-4s %3s %-18s %-*s %s\n", "", "KIND",
+	       view->slots.nr_classes > 1 ? " CLASS" : "", "TYPE", "LEN", "ADDRESS",
+	       view->name_width, "NAME", "OWNER");
+}
+
+static bool is_pid(const char *s)
+{
+	return *s && !s[strspn(s, "0123456789")];
+}
+
+/* The kernel's "perf:456" and the like, for people. */
+static char *owner_text(const struct view *view, const char *owner)
+{
+	const char *colon = strchr(owner, ':'), *who = colon ? colon + 1 : "";
+	bool known = colon && strcmp(who, "-");
+	char *task, *text;
+
+	if (!strncmp(owner, "kernel:", 7))
+		return known ? xasprintf("kernel %s()", who) : xstrdup("kernel");
+	if (!strcmp(owner, "perf:-"))
+		return xstrdup("perf, by a task that is gone");
+	if (!strcmp(owner, "ptrace:-"))
+		return xstrdup("ptrace, no tracer now");
+	if (!is_pid(who))
+		return xstrdup(owner);
+	task = task_text(view, who);
+	text = xasprintf("%.*s %s", (int)(colon - owner), owner, task);
+	free(task);
+	return text;
+}
+
+static void print_breakpoint(const struct view *view, const char *where,
+			     const struct holding *h)
+{
+	const struct slots *slots = &view->slots;
+	char *owner = owner_text(view, h->owner);
+
+	printf("  %-11s %-10s", where, h->flexible ? "flexible" : "guaranteed");
+	if (slots->nr_classes > 1)
+		printf(" %-5s", h->class < 0 ? "-" : slots->classes[h->class].name);
+	printf(" %-4s %3u 0x%-16" PRIx64 " %-*s %s", h->type, h->len, h->address,
+	       view->name_width, h->name, owner);
+	if (h->weight > 1)
+		printf(", takes %u registers", h->weight);
+	free(owner);
+}
+
+static void print_claim(const struct view *view, const struct holding *claim)
+{
+	char where[32] = "claim";
+
+	if (claim->pid != SLOTS_NO_TASK && claim->cpu == SLOTS_ANY_CPU)
+		snprintf(where, sizeof(where), "any CPU");
+	else if (claim->pid != SLOTS_NO_TASK)
+		snprintf(where, sizeof(where), "CPU %d", claim->cpu);
+	print_breakpoint(view, where, claim);
+	putchar('\n');
+}
+
+static void print_register(const struct view *view, const struct holding *reg)
+{
+	char where[32];
+
+	snprintf(where, sizeof(where), "register %u", reg->slot);
+	if (reg->free) {
+		printf("  %-11s free\n", where);
+		return;
+	}
+	print_breakpoint(view, where, reg);
+	if (reg->pid != SLOTS_NO_TASK)
+		printf(", for task %d (%s)", reg->pid, reg->comm);
+	putchar('\n');
+}
+
+/* ---- sections ---- */
+
+static void print_counts(const struct view *view, const struct holding_list *claims)
+{
+	size_t guaranteed = nr_wanted(view, claims, false);
+	size_t flexible = nr_wanted(view, claims, true);
+
+	if (!guaranteed && !flexible)
+		printf(": no claims\n");
+	else if (!flexible)
+		printf(": %zu guaranteed\n", guaranteed);
+	else if (!guaranteed)
+		printf(": %zu flexible\n", flexible);
+	else
+		printf(": %zu guaranteed, %zu flexible\n", guaranteed, flexible);
+}
+
+static bool has_wanted_register(const struct view *view, const struct slots_cpu *cpu)
+{
+	size_t i;
+
+	for (i = 0; i < cpu->registers.nr; i++) {
+		if (wants_register(view, &cpu->registers.entries[i]))
+			return true;
+	}
+	return false;
+}
+
+static void print_cpu_head(const struct view *view, const struct slots_cpu *cpu)
+{
+	printf("CPU %d%s", cpu->number, cpu->registers.nr ? "" : " (offline)");
+	if (view->process)
+		putchar('\n');
+	else
+		print_counts(view, &cpu->claims);
+}
+
+static void print_cpu(const struct view *view, const struct slots_cpu *cpu)
+{
+	size_t i;
+
+	if (view->process && !has_wanted_register(view, cpu))
+		return;
+	print_cpu_head(view, cpu);
+	for (i = 0; !view->process && i < cpu->claims.nr; i++)
+		print_claim(view, &cpu->claims.entries[i]);
+	for (i = 0; i < cpu->registers.nr; i++) {
+		if (wants_register(view, &cpu->registers.entries[i]))
+			print_register(view, &cpu->registers.entries[i]);
+	}
+	putchar('\n');
+}
+
+static void print_task(const struct view *view, const struct shown_task *shown)
+{
+	const struct slots_task *task = shown->task;
+	size_t i;
+
+	printf("task %d (%s)", task->pid, task->comm);
+	if (shown->process != task->pid)
+		printf(", a thread of %d", shown->process);
+	print_counts(view, &task->claims);
+	for (i = 0; i < task->claims.nr; i++) {
+		if (wants_claim(view, &task->claims.entries[i]))
+			print_claim(view, &task->claims.entries[i]);
+	}
+	putchar('\n');
+}
+
+/* ---- who is full ---- */
+
+static void print_full_what(const struct slots *slots, int class)
+{
+	printf(" is full");
+	if (slots->nr_classes > 1)
+		printf(" for %s", purpose(&slots->classes[class]));
+}
+
+static const struct slots_task *find_full_task(const struct slots *slots,
+					       const struct slots_cpu *cpu, int class)
+{
+	size_t i;
+
+	for (i = 0; i < slots->nr_tasks; i++) {
+		if (slots_full(cpu, &slots->tasks[i], slots, class))
+			return &slots->tasks[i];
+	}
+	return NULL;
+}
+
+/* A claim of a CPU has to fit beside each task. */
+static void print_full_cpu(const struct view *view, const struct slots_cpu *cpu, int class)
+{
+	const struct slots *slots = &view->slots;
+	const struct slots_task *task = NULL;
+	bool alone = slots_full(cpu, NULL, slots, class);
+
+	if (!alone)
+		task = find_full_task(slots, cpu, class);
+	if (!alone && !task)
+		return;
+	printf("CPU %d", cpu->number);
+	print_full_what(slots, class);
+	if (task)
+		printf(" beside task %d (%s)", task->pid, task->comm);
+	printf(": a further guaranteed breakpoint%s is refused\n", task ? " of the CPU" : "");
+}
+
+static char *append_range(char *list, int first, int last)
+{
+	char *longer;
+
+	if (first == last)
+		longer = xasprintf("%s%s%d", list, *list ? "," : "", first);
+	else
+		longer = xasprintf("%s%s%d-%d", list, *list ? "," : "", first, last);
+	free(list);
+	return longer;
+}
+
+/* The CPUs on which a task is full, such as "0-2,5". */
+static char *full_cpus(const struct view *view, const struct slots_task *task, int class)
+{
+	int first = SLOTS_OTHER_CPU, last = SLOTS_OTHER_CPU;
+	const struct slots *slots = &view->slots;
+	char *list = xstrdup("");
+	size_t i;
+
+	for (i = 0; i < slots->nr_cpus; i++) {
+		const struct slots_cpu *cpu = &slots->cpus[i];
+
+		if (!wants_cpu(view, cpu) || !slots_full(cpu, task, slots, class))
+			continue;
+		if (first >= 0 && cpu->number != last + 1)
+			list = append_range(list, first, last);
+		if (first < 0 || cpu->number != last + 1)
+			first = cpu->number;
+		last = cpu->number;
+	}
+	return first < 0 ? list : append_range(list, first, last);
+}
+
+static void print_full_task(const struct view *view, const struct slots_task *task, int class)
+{
+	const struct slots_cpu other = { .number = SLOTS_OTHER_CPU };
+	const struct slots *slots = &view->slots;
+	bool everywhere = slots_full(&other, task, slots, class);
+	char *cpus = everywhere ? xstrdup("") : full_cpus(view, task, class);
+
+	if (everywhere || *cpus) {
+		printf("task %d (%s)", task->pid, task->comm);
+		print_full_what(slots, class);
+		if (!everywhere)
+			printf(" on CPU %s", cpus);
+		printf(": a further guaranteed breakpoint is refused%s\n",
+		       everywhere ? "" : " there");
+	}
+	free(cpus);
+}
+
+static void print_full(const struct view *view)
+{
+	const struct slots *slots = &view->slots;
+	unsigned int class;
+	size_t i;
+
+	for (i = 0; !view->process && i < slots->nr_cpus; i++) {
+		for (class = 0; class < slots->nr_classes; class++) {
+			if (wants_cpu(view, &slots->cpus[i]))
+				print_full_cpu(view, &slots->cpus[i], class);
+		}
+	}
+	for (i = 0; i < view->nr_tasks; i++) {
+		for (class = 0; class < slots->nr_classes; class++)
+			print_full_task(view, view->tasks[i].task, class);
+	}
+}
+
+/* ---- all of it ---- */
+
+static void print_view(const struct view *view)
+{
+	size_t i;
+
+	print_summary(view);
+	print_titles(view);
+	for (i = 0; i < view->slots.nr_cpus; i++) {
+		if (wants_cpu(view, &view->slots.cpus[i]))
+			print_cpu(view, &view->slots.cpus[i]);
+	}
+	for (i = 0; i < view->nr_tasks; i++)
+		print_task(view, &view->tasks[i]);
+	if (view->process && !view->nr_tasks)
+		printf("task %d: no claims%s\n", view->process,
+		       view->cpu == SLOTS_ANY_CPU ? "" : " there");
+	print_full(view);
+}
+
+void slots_report(const struct options *opt)
+{
+	struct view view = { .process = opt->pid, .cpu = opt->cpu };
+
+	slots_read(&view.slots, opt->from);
+	view.same_pids = in_init_pid_ns();
+	choose_tasks(&view);
+	check_choice(&view);
+	find_names(&view);
+	print_view(&view);
+	if (fflush(stdout) || ferror(stdout))
+		die("cannot write the report: %s", strerror(errno));
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records of changes of kernel text.  A CPU's event is told of the changes which
+ * that CPU makes, so there is one a CPU.  It counts nothing.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rings.h"
+#include "text.h"
+#include "util.h"
+
+#define RECORD_TYPES	(1ULL << PERF_RECORD_TEXT_POKE | 1ULL << PERF_RECORD_KSYMBOL | \
+			 1ULL << PERF_RECORD_LOST)
+
+/*
+ * A tracer that is switched on changes tens of thousands of places at once, at
+ * 50 bytes a record.  This is the size of the buffer of each CPU as long as
+ * those of all together stay within a limit.
+ */
+#define RING_MB		4
+#define ALL_RINGS_MB	64
+
+struct text {
+	struct rings *rings;
+};
+
+/* What read(2) of an event gives. */
+struct reading {
+	uint64_t count;
+	uint64_t enabled_ns;
+	uint64_t lost;
+};
+
+#define READ_FORMAT	(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST)
+
+/* ---- why it is not possible ---- */
+
+static void die_no_right(void)
+{
+	long paranoid = read_paranoid();
+
+	if (paranoid > 0)
+		die("no right to listen to all CPUs: %s 0 or less (it is %ld)",
+		    "that needs CAP_PERFMON or a kernel.perf_event_paranoid of", paranoid);
+	die("no right to listen to all CPUs: a security module or lockdown forbids it");
+}
+
+static void die_open(int err)
+{
+	switch (err) {
+	case EACCES:
+	case EPERM:
+		die_no_right();
+		break;
+	case EINVAL:
+		die("this kernel does not tell of changes of its text (attr.text_poke)");
+	case ENOSYS:
+		die("this kernel has no perf events");
+	case EMFILE:
+		die("too many open files: there is one a CPU (see ulimit -n)");
+	default:
+		die("cannot listen to changes of kernel text: %s", strerror(err));
+	}
+}
+
+/* ---- opening ---- */
+
+static void fill_attr(struct perf_event_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->size = sizeof(*attr);
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->sample_type = RINGS_SAMPLE_TYPE;
+	attr->sample_id_all = 1;
+	attr->read_format = READ_FORMAT;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->ksymbol = 1;
+	attr->text_poke = 1;
+	/* Each record wakes us. */
+	attr->watermark = 1;
+	attr->wakeup_watermark = 1;
+}
+
+static size_t ring_pages(const struct options *opt, size_t nr_rings)
+{
+	size_t mb = opt->ring_mb ? opt->ring_mb : RING_MB;
+	size_t bytes = 1;
+
+	while (bytes < mb << 20)
+		bytes *= 2;
+	while (!opt->ring_mb && bytes * nr_rings > (size_t)ALL_RINGS_MB << 20)
+		bytes /= 2;
+	return bytes / getpagesize() ? bytes / getpagesize() : 1;
+}
+
+struct text *text_open(const struct options *opt)
+{
+	struct text *text = xzalloc(sizeof(*text));
+	struct perf_event_attr attr;
+	size_t wanted, pages;
+	int err;
+
+	raise_file_limit();
+	fill_attr(&attr);
+	text->rings = rings_new(RECORD_TYPES);
+	err = rings_open(text->rings, &attr, -1);
+	if (err)
+		die_open(err);
+	wanted = ring_pages(opt, rings_nr(text->rings));
+	pages = rings_map(text->rings, wanted);
+	if (opt->ring_mb && pages < wanted)
+		note("the kernel allows buffers of %zu kB only", pages * getpagesize() >> 10);
+	return text;
+}
+
+void text_stop(struct text *text)
+{
+	size_t i;
+
+	for (i = 0; i < rings_nr(text->rings); i++)
+		ioctl(rings_fd(text->rings, i), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void text_close(struct text *text)
+{
+	rings_close(text->rings);
+}
+
+struct rings *text_rings(const struct text *text)
+{
+	return text->rings;
+}
+
+/* ---- records ---- */
+
+/* Who is to be told. */
+struct listener {
+	const struct text_ops *ops;
+	void *arg;
+};
+
+static void tell_change(const struct listener *listener, const struct perf_event_header *header)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t addr;
+		uint16_t old_len;
+		uint16_t new_len;
+		uint8_t bytes[];
+	} *r = (const void *)header;
+	const struct sample_id *id = record_sample_id(header);
+	struct text_change change = {
+		.time = id->time,
+		.cpu = id->cpu,
+		.address = r->addr,
+		.old_bytes = r->bytes,
+		.old_len = r->old_len,
+		.new_bytes = r->bytes + r->old_len,
+		.new_len = r->new_len,
+	};
+
+	listener->ops->change(listener->arg, &change);
+}
+
+static void tell_area(const struct listener *listener, const struct perf_event_header *header)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t addr;
+		uint32_t len;
+		uint16_t type;
+		uint16_t flags;
+		char name[];
+	} *r = (const void *)header;
+	const struct sample_id *id = record_sample_id(header);
+	struct text_area area = {
+		.time = id->time,
+		.cpu = id->cpu,
+		.address = r->addr,
+		.len = r->len,
+		.kind = r->type,
+		.gone = r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER,
+		.name = r->name,
+	};
+
+	listener->ops->area(listener->arg, &area);
+}
+
+static void tell_lost(const struct listener *listener, const struct perf_event_header *header)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t id;
+		uint64_t lost;
+	} *r = (const void *)header;
+	const struct sample_id *id = record_sample_id(header);
+
+	listener->ops->lost(listener->arg, id->time, id->cpu, r->lost);
+}
+
+static void tell(void *arg, const struct perf_event_header *header)
+{
+	const struct listener *listener = arg;
+
+	switch (header->type) {
+	case PERF_RECORD_TEXT_POKE:
+		tell_change(listener, header);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		tell_area(listener, header);
+		break;
+	case PERF_RECORD_LOST:
+		tell_lost(listener, header);
+		break;
+	}
+}
+
+bool text_drain(struct text *text, uint64_t until, const struct text_ops *ops, void *arg)
+{
+	struct listener listener = { .ops = ops, .arg = arg };
+
+	return rings_drain(text->rings, until, tell, &listener);
+}
+
+/* ---- what is missing ---- */
+
+uint64_t text_nr_lost(const struct text *text)
+{
+	struct reading reading;
+	uint64_t nr = 0;
+	size_t i;
+
+	/* The kernel tells of lost records only when there is room for one again. */
+	for (i = 0; i < rings_nr(text->rings); i++) {
+		if (read(rings_fd(text->rings, i), &reading, sizeof(reading)) == sizeof(reading))
+			nr += reading.lost;
+	}
+	return nr;
+}
+
+static bool read_enabled(const struct text *text, int cpu, uint64_t *enabled_ns)
+{
+	struct reading reading;
+	size_t i;
+
+	for (i = 0; i < rings_nr(text->rings); i++) {
+		if (rings_cpu(text->rings, i) != cpu)
+			continue;
+		if (read(rings_fd(text->rings, i), &reading, sizeof(reading)) != sizeof(reading))
+			return false;
+		*enabled_ns = reading.enabled_ns;
+		return true;
+	}
+	return false;
+}
+
+/* An event whose CPU has been offline is there, but its time stands still. */
+static void note_cpu(void *arg, int cpu)
+{
+	struct timespec moment = { .tv_nsec = 1000000 };
+	const struct text *text = arg;
+	uint64_t before, after;
+
+	if (read_enabled(text, cpu, &before)) {
+		nanosleep(&moment, NULL);
+		if (!read_enabled(text, cpu, &after) || after > before)
+			return;
+	}
+	note("CPU %d came online meanwhile: what it changed since then is not shown", cpu);
+}
+
+void text_note_cpus(struct text *text)
+{
+	visit_online_cpus(note_cpu, text);
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the user sees of changes of kernel text: each as it comes, and the counts. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text_names.h"
+#include "text_report.h"
+#include "util.h"
+
+#define NR_BUCKETS	4096
+
+/* Without -a: bytes of a change, and symbols among the counts. */
+#define MAX_BYTES	16
+#define MAX_SYMBOLS	20
+
+/* A symbol whose text changed; others may have the same name. */
+struct changed {
+	struct changed *next;
+	char *name;
+	uint64_t start;
+	uint64_t changes;
+};
+
+/**
+ * struct text_report - what has been shown
+ * @symbols: the symbols by a hash of where they begin
+ * @changes: of text that was there and stayed
+ * @lost: records that the kernel has told to be lost
+ */
+struct text_report {
+	const struct options *opt;
+	FILE *out;
+	uint64_t start;
+	struct text_names *names;
+	struct changed *symbols[NR_BUCKETS];
+	uint64_t changes;
+	uint64_t new_text;
+	uint64_t gone_text;
+	uint64_t registered;
+	uint64_t unregistered;
+	uint64_t lost;
+};
+
+struct text_report *text_report_new(const struct options *opt)
+{
+	struct text_report *rep = xzalloc(sizeof(*rep));
+
+	rep->opt = opt;
+	rep->out = opt->out ? fopen(opt->out, "we") : stdout;
+	if (!rep->out)
+		die("cannot write to '%s': %s", opt->out, strerror(errno));
+	return rep;
+}
+
+static void flush(struct text_report *rep)
+{
+	if (fflush(rep->out) || ferror(rep->out))
+		die("cannot write the report: %s", strerror(errno));
+}
+
+void text_report_prepare(struct text_report *rep)
+{
+	rep->names = text_names_new();
+}
+
+void text_report_begin(struct text_report *rep, uint64_t start)
+{
+	rep->start = start;
+	fprintf(rep->out, "changes of kernel text on all CPUs\n");
+	if (!rep->opt->quiet)
+		fprintf(rep->out, "\n%11s %3s  %-18s  %-35s %6s  %s\n", "TIME", "CPU",
+			"ADDRESS", "SYMBOL", "LENGTH", "OLD -> NEW");
+	flush(rep);
+}
+
+void text_report_flush(struct text_report *rep)
+{
+	flush(rep);
+	text_names_begin(rep->names);
+}
+
+/* ---- what happened ---- */
+
+static void print_time(const struct text_report *rep, uint64_t time, uint32_t cpu)
+{
+	uint64_t us = (time - rep->start) / 1000;
+
+	fprintf(rep->out, "%4" PRIu64 ".%06" PRIu64 " %3u  ", us / 1000000, us % 1000000, cpu);
+}
+
+static void print_place(const struct text_report *rep, uint64_t address, const char *symbol,
+			unsigned int len)
+{
+	fprintf(rep->out, "%#018" PRIx64 "  %-35s %6u  ", address, symbol, len);
+}
+
+static void print_bytes(const struct text_report *rep, const uint8_t *bytes, size_t len)
+{
+	size_t i, shown = rep->opt->all || len <= MAX_BYTES ? len : MAX_BYTES;
+
+	for (i = 0; i < shown; i++)
+		fprintf(rep->out, "%02x", bytes[i]);
+	if (shown < len)
+		fputs("...", rep->out);
+}
+
+/* "schedule+0x4" */
+static char *place_text(const char *name, uint64_t offset)
+{
+	const char *module = name ? strstr(name, " [") : NULL;
+
+	if (!name)
+		return xstrdup("-");
+	if (!module)
+		module = name + strlen(name);
+	return xasprintf("%.*s+%#lx%s", (int)(module - name), name, (unsigned long)offset,
+			 module);
+}
+
+static void print_change(struct text_report *rep, const struct text_change *change,
+			 const char *name, uint64_t offset)
+{
+	char *place = place_text(name, offset);
+
+	print_time(rep, change->time, change->cpu);
+	print_place(rep, change->address, place,
+		    change->new_len ? change->new_len : change->old_len);
+	if (change->old_len)
+		print_bytes(rep, change->old_bytes, change->old_len);
+	else
+		fputs("new", rep->out);
+	fputs(" -> ", rep->out);
+	if (change->new_len)
+		print_bytes(rep, change->new_bytes, change->new_len);
+	else
+		fputs("gone", rep->out);
+	fputc('\n', rep->out);
+	free(place);
+}
+
+static void count_change(struct text_report *rep, const char *name, uint64_t start)
+{
+	struct changed **bucket = &rep->symbols[(start ^ start >> 12) % NR_BUCKETS], *symbol;
+
+	for (symbol = *bucket; symbol; symbol = symbol->next) {
+		if (symbol->start == start && !strcmp(symbol->name, name))
+			break;
+	}
+	if (!symbol) {
+		symbol = xzalloc(sizeof(*symbol));
+		symbol->name = xstrdup(name);
+		symbol->start = start;
+		symbol->next = *bucket;
+		*bucket = symbol;
+	}
+	symbol->changes++;
+}
+
+void text_report_change(struct text_report *rep, const struct text_change *change)
+{
+	const char *name;
+	uint64_t start;
+
+	if (!change->old_len)
+		text_names_renewed(rep->names, change->address);
+	if (change->time < rep->start)
+		return;
+	name = text_names_find(rep->names, change->address, &start);
+	if (!name)
+		start = 0;
+	if (!change->old_len) {
+		rep->new_text++;
+	} else if (!change->new_len) {
+		rep->gone_text++;
+	} else {
+		rep->changes++;
+		count_change(rep, name ? name : "-", start);
+	}
+	if (!rep->opt->quiet)
+		print_change(rep, change, name, name ? change->address - start : 0);
+}
+
+static const char *kind_text(unsigned int kind)
+{
+	switch (kind) {
+	case PERF_RECORD_KSYMBOL_TYPE_BPF:
+		return "BPF";
+	case PERF_RECORD_KSYMBOL_TYPE_OOL:
+		return "out of line";
+	default:
+		return "unknown kind";
+	}
+}
+
+void text_report_area(struct text_report *rep, const struct text_area *area)
+{
+	char *name = printable(xstrdup(area->name));
+
+	if (area->gone)
+		text_names_remove(rep->names, area->address, area->len);
+	else
+		text_names_add(rep->names, area->address, area->len, name);
+	if (area->time >= rep->start) {
+		rep->registered += !area->gone;
+		rep->unregistered += area->gone;
+		if (!rep->opt->quiet) {
+			print_time(rep, area->time, area->cpu);
+			print_place(rep, area->address, name, area->len);
+			fprintf(rep->out, "symbol %s (%s)\n",
+				area->gone ? "unregistered" : "registered", kind_text(area->kind));
+		}
+	}
+	free(name);
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void text_report_lost(struct text_report *rep, uint64_t time, uint32_t cpu, uint64_t nr)
+{
+	rep->lost += nr;
+	if (rep->opt->quiet || time < rep->start)
+		return;
+	print_time(rep, time, cpu);
+	fprintf(rep->out, "LOST: %" PRIu64 " record%s of this CPU, too fast to be read\n",
+		nr, plural(nr));
+}
+
+/* ---- counts ---- */
+
+static int by_changes(const void *a, const void *b)
+{
+	const struct changed *x = *(struct changed *const *)a, *y = *(struct changed *const *)b;
+
+	if (x->changes != y->changes)
+		return x->changes < y->changes ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static size_t collect(const struct text_report *rep, struct changed ***list)
+{
+	size_t i, nr = 0, room = 0;
+	struct changed *symbol;
+
+	*list = NULL;
+	for (i = 0; i < NR_BUCKETS; i++) {
+		for (symbol = rep->symbols[i]; symbol; symbol = symbol->next) {
+			GROW(*list, nr, room);
+			(*list)[nr++] = symbol;
+		}
+	}
+	if (nr)
+		qsort(*list, nr, sizeof(**list), by_changes);
+	return nr;
+}
+
+static void print_symbols(const struct text_report *rep, struct changed **list, size_t nr)
+{
+	size_t i, shown = rep->opt->all || nr <= MAX_SYMBOLS ? nr : MAX_SYMBOLS;
+
+	if (nr)
+		fprintf(rep->out, "%11s %8s  %s\n", "CHANGES", "PERCENT", "SYMBOL");
+	for (i = 0; i < shown; i++)
+		fprintf(rep->out, "%11" PRIu64 " %7.2f%%  %s\n", list[i]->changes,
+			100.0 * list[i]->changes / rep->changes, list[i]->name);
+	if (shown < nr)
+		fprintf(rep->out, "%11s %8s  and %zu more (-a shows them)\n", "", "", nr - shown);
+}
+
+void text_report_end(struct text_report *rep, uint64_t lost)
+{
+	uint64_t us = (now_ns() - rep->start) / 1000;
+	struct changed **list;
+	size_t nr = collect(rep, &list);
+
+	fprintf(rep->out, "\n%" PRIu64 " change%s in %zu symbol%s in %" PRIu64 ".%03" PRIu64 " s\n",
+		rep->changes, plural(rep->changes), nr, plural(nr), us / 1000000,
+		us / 1000 % 1000);
+	if (rep->new_text || rep->gone_text || rep->registered || rep->unregistered)
+		fprintf(rep->out, "other text: %" PRIu64 " new, %" PRIu64 " gone; symbols: %" PRIu64
+			" registered, %" PRIu64 " unregistered\n", rep->new_text, rep->gone_text,
+			rep->registered, rep->unregistered);
+	print_symbols(rep, list, nr);
+	if (lost > rep->lost && !rep->opt->quiet)
+		fprintf(rep->out, "LOST: %" PRIu64 " record%s at the end\n", lost - rep->lost,
+			plural(lost - rep->lost));
+	if (lost)
+		fprintf(rep->out, "%" PRIu64 " record%s missing; -b gives room for more\n", lost,
+			lost == 1 ? " is" : "s are");
+	free(list);
+	flush(rep);
+}
