@@ -40,6 +40,12 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	120
 
+#ifndef TRAP_PERF
+#define TRAP_PERF		6
+#endif
+#ifndef TRAP_PERF_FLAG_ASYNC
+#define TRAP_PERF_FLAG_ASYNC	1
+#endif
 #ifndef __maybe_unused
 #define __maybe_unused __attribute__((__unused__))
 #endif
@@ -268,6 +274,22 @@ static inline bool bp_read(int fd, struct bp_reading *r)
 	return true;
 }
 
+/* Of an event with PERF_FORMAT_LOST in its read_format */
+struct bp_hits {
+	__u64 count;
+	__u64 lost;
+};
+
+/* All bits are set where read() fails. */
+static inline struct bp_hits bp_hits(int fd)
+{
+	struct bp_hits hits;
+
+	if (read(fd, &hits, sizeof(hits)) != sizeof(hits))
+		memset(&hits, 0xff, sizeof(hits));
+	return hits;
+}
+
 static inline int bp_ioctl(int fd, unsigned long cmd, unsigned long arg)
 {
 	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
@@ -281,6 +303,11 @@ static inline int bp_enable(int fd)
 static inline int bp_disable(int fd)
 {
 	return bp_ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static inline int bp_modify(int fd, struct perf_event_attr *attr)
+{
+	return bp_ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (unsigned long)attr);
 }
 
 static inline __u64 bp_id(int fd)
@@ -693,6 +720,31 @@ static inline int bp_write_file(const char *path, const char *text)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+/*
+ * Waits until the task is in a state as /proc says it, 'S' for asleep: a worker that
+ * has answered may still have to go to sleep. Returns at once if there is no such task.
+ */
+static inline void bp_wait_for_state(pid_t pid, char state)
+{
+	char path[64], text[512], *p;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (!bp_read_file(path, text, sizeof(text))) {
+		p = strrchr(text, ')');
+		if (p && p[2] == state)
+			break;
+		usleep(1000);
+	}
+}
+
+static inline int bp_cpu_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	return bp_write_file(path, online ? "1" : "0");
 }
 
 static inline __u64 bp_now(clockid_t clock)

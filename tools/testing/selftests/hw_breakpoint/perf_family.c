@@ -533,7 +533,7 @@ TEST_F(exec, nothing_brings_an_event_back)
 	bp_enable(fd);
 	prctl(PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0);
 	prctl(PR_TASK_PERF_EVENTS_ENABLE, 0, 0, 0, 0);
-	bp_ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (unsigned long)&self->attr);
+	bp_modify(fd, &self->attr);
 	EXPECT_EQ(0, bp_do(&self->w, CMD_STORE));
 	EXPECT_EQ(MANY, bp_count(fd));
 	EXPECT_TRUE(has_hung_up(fd));
@@ -800,18 +800,10 @@ FIXTURE_SETUP(ending)
 	self->hotplug = -1;
 }
 
-static int cpu_online(int cpu, bool online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	return bp_write_file(path, online ? "1" : "0");
-}
-
 FIXTURE_TEARDOWN(ending)
 {
 	if (self->hotplug >= 0)
-		cpu_online(self->hotplug, true);
+		bp_cpu_online(self->hotplug, true);
 	bp_teardown(_metadata);
 }
 
@@ -875,9 +867,9 @@ static void *change_type(void *arg)
 	long err = 0;
 
 	while (!err && go_on()) {
-		err = bp_ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (unsigned long)&x);
+		err = bp_modify(fd, &x);
 		if (!err)
-			err = bp_ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (unsigned long)&w);
+			err = bp_modify(fd, &w);
 	}
 	return (void *)err;
 }
@@ -1035,8 +1027,7 @@ static void move_while_they_are_born(struct __test_metadata *_metadata,
 
 	open_family(_metadata, self);
 	for (int i = 0; i < ROUNDS; i++) {
-		ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
-				      (unsigned long)&self->attr[0]));
+		ASSERT_EQ(0, bp_modify(self->fd, &self->attr[0]));
 		count = bp_count(self->fd);
 		ASSERT_EQ(0, do_while_they_are_born(self, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
 						    &self->attr[1]));
@@ -1124,7 +1115,7 @@ static void torture_modify(unsigned int *seed)
 		attr.bp_len = 8;
 		break;
 	}
-	bp_ioctl(events[i], PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (unsigned long)&attr);
+	bp_modify(events[i], &attr);
 }
 
 static void hit_all(void)
@@ -1272,7 +1263,7 @@ static void torture_others(unsigned int *seed)
 	fd[1] = bp_open(attr, getpid(), -1);
 	changed.bp_addr = (unsigned long)page + 256;
 	for (int i = 0; i < 2; i++)
-		bp_ioctl(fd[i], PERF_EVENT_IOC_MODIFY_ATTRIBUTES, (unsigned long)&changed);
+		bp_modify(fd[i], &changed);
 	switch_mine();
 	waitpid(pid, NULL, 0);
 	bp_close(fd, 2);
@@ -1284,9 +1275,9 @@ static void torture_hotplug(unsigned int *seed)
 		usleep(10000);
 		return;
 	}
-	cpu_online(last_cpu, false);
+	bp_cpu_online(last_cpu, false);
 	usleep(20000);
-	cpu_online(last_cpu, true);
+	bp_cpu_online(last_cpu, true);
 	usleep(20000);
 }
 
@@ -1298,8 +1289,7 @@ static void torture_cpu(unsigned int *seed)
 
 	changed.bp_addr += 64;
 	for (int i = 0; i < 10; i++) {
-		bp_ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES,
-			 (unsigned long)(i % 2 ? &attr : &changed));
+		bp_modify(fd, i % 2 ? &attr : &changed);
 		bp_count(fd);
 		usleep(1000);
 	}

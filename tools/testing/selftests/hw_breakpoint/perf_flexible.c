@@ -508,20 +508,6 @@ static long worker(int cmd, void *arg)
 	return 0;
 }
 
-/* A worker that has answered may still have to go to sleep. */
-static void wait_asleep(pid_t pid)
-{
-	char path[64], text[512], *state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	do {
-		usleep(1000);
-		if (bp_read_file(path, text, sizeof(text)))
-			return;
-		state = strrchr(text, ')');
-	} while (state && state[2] != 'S');
-}
-
 /* ================================================================= who is let in */
 
 FIXTURE(admission)
@@ -1691,7 +1677,7 @@ TEST_F(flexible, times_stand_still_while_the_task_sleeps)
 	ASSERT_EQ(0, bp_start(&other, worker, &there));
 	add_words(_metadata, e, flexible, 0, 8, other.pid, -1);
 	EXPECT_EQ(0, bp_do(&other, 20));
-	wait_asleep(other.pid);
+	bp_wait_for_state(other.pid, 'S');
 	begin(_metadata, e);
 	usleep(5000 * TURN_MS);
 	look(_metadata, e);
@@ -1864,7 +1850,7 @@ TEST_F(flexible, those_of_a_cpu_run_on_when_the_task_is_away)
 	for (int i = 1; i <= 10; i++) {
 		EXPECT_EQ(0, bp_do(&other, 5));
 		expect_missed_nothing(_metadata, &plain, 5 * i);
-		wait_asleep(other.pid);
+		bp_wait_for_state(other.pid, 'S');
 		/* They are back by the end of the first turn without it. */
 		ASSERT_TRUE(all_get_a_turn(_metadata, e, &load));
 		go_on_turns(_metadata, &load, e, 3);
@@ -2713,14 +2699,6 @@ TEST_F(flexible, family_that_takes_turns_on_a_cpu_keeps_its_books)
 
 /* ================================================ CPUs that go and come back */
 
-static int cpu_online(int which, bool online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", which);
-	return bp_write_file(path, online ? "1" : "0");
-}
-
 static int pin_other(pid_t pid, int which)
 {
 	cpu_set_t set;
@@ -2764,7 +2742,7 @@ FIXTURE_SETUP(hotplug)
 FIXTURE_TEARDOWN(hotplug)
 {
 	if (self->cpu)
-		cpu_online(self->cpu, true);
+		bp_cpu_online(self->cpu, true);
 	tear_down(_metadata);
 }
 
@@ -2777,11 +2755,11 @@ TEST_F(hotplug, turns_go_on_elsewhere_and_when_the_cpu_is_back)
 		add_words(_metadata, of_cpu, flexible, 6, 6, -1, self->cpu);
 		ASSERT_TRUE(all_get_a_turn(_metadata, of_task, &self->load));
 		ASSERT_TRUE(all_get_a_turn(_metadata, of_cpu, &self->load));
-		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		EXPECT_EQ(-ENODEV, open_flexible(-1, self->cpu));
 		ASSERT_TRUE(all_get_a_turn(_metadata, of_task, &self->load));
 		look(_metadata, of_cpu);
-		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		look(_metadata, of_cpu);
 		EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, self->cpu));
 		ASSERT_EQ(0, pin_other(self->pid, self->cpu));
@@ -2799,10 +2777,10 @@ TEST_F(hotplug, events_that_are_closed_meanwhile_give_the_register_back)
 	add_words(_metadata, &self->of_cpu, flexible, 6, 6, -1, self->cpu);
 	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_task, &self->load));
 	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_cpu, &self->load));
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 	close_events(&self->of_cpu);
 	close_events(&self->of_task);
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 	ASSERT_EQ(0, pin_other(self->pid, self->cpu));
 	add_words(_metadata, &self->of_cpu, flexible, 6, 6, -1, self->cpu);
@@ -2819,14 +2797,14 @@ TEST_F(hotplug, events_of_a_task_bound_to_the_cpu_wait_for_it)
 	add_words(_metadata, e, flexible, 0, 6, self->pid, self->cpu);
 	for (int round = 0; round < 2; round++) {
 		ASSERT_TRUE(all_get_a_turn(_metadata, e, &self->load));
-		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		begin(_metadata, e);
 		for (int i = 0; i < 10; i++)
 			let_others(&self->load);
 		look(_metadata, e);
 		EXPECT_EQ(0, all_counted(e));
 		EXPECT_EQ(0, all_running(e));
-		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		ASSERT_EQ(0, pin_other(self->pid, self->cpu));
 	}
 	ASSERT_TRUE(all_get_a_turn(_metadata, e, &self->load));
@@ -2868,8 +2846,8 @@ TEST_F(hotplug, cpu_comes_and_goes_while_tasks_open_and_close)
 	}
 	add_words(_metadata, &self->of_task, inherited, 0, 6, self->pid, -1);
 	for (int i = 0; i < 5; i++) {
-		EXPECT_EQ(0, cpu_online(self->cpu, false));
-		EXPECT_EQ(0, cpu_online(self->cpu, true));
+		EXPECT_EQ(0, bp_cpu_online(self->cpu, false));
+		EXPECT_EQ(0, bp_cpu_online(self->cpu, true));
 		EXPECT_EQ(0, pin_other(pid[i % 3], self->cpu));
 		EXPECT_EQ(0, pin_other(self->pid, self->cpu));
 	}

@@ -10,14 +10,6 @@
 
 #include "bp_test.h"
 
-static int cpu_online(int cpu, bool online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	return bp_write_file(path, online ? "1" : "0");
-}
-
 FIXTURE(hotplug)
 {
 	char *mem;
@@ -45,17 +37,17 @@ FIXTURE_SETUP(hotplug)
 FIXTURE_TEARDOWN(hotplug)
 {
 	if (self->cpu)
-		cpu_online(self->cpu, true);
+		bp_cpu_online(self->cpu, true);
 	bp_teardown(_metadata);
 }
 
 TEST_F(hotplug, offline_cpu_refuses_an_event)
 {
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 	for (int i = 0; i < 2 * BP_SLOTS; i++)
 		EXPECT_EQ(-ENODEV, bp_open(&self->attr, -1, self->cpu));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpus.cpu[0]));
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
 
@@ -63,8 +55,8 @@ TEST_F(hotplug, cpu_that_comes_back_takes_events)
 {
 	int fd;
 
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	fd = bp_open(&self->attr, -1, self->cpu);
 	ASSERT_GE(fd, 0);
 	ASSERT_EQ(0, bp_pin(self->cpu));
@@ -85,11 +77,11 @@ TEST_F(hotplug, event_of_a_cpu_can_be_read_and_closed_while_it_is_offline)
 	for (int i = 0; i < BP_SLOTS; i++)
 		bp_store_times(self->mem + 8 * i, 1, 10 + i);
 	bp_unpin();
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 	for (int i = 0; i < BP_SLOTS; i++)
 		EXPECT_EQ(10 + i, bp_count(fd[i]));
 	bp_close(fd, BP_SLOTS);
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
 
@@ -102,10 +94,10 @@ TEST_F(hotplug, event_of_a_cpu_can_be_read_and_closed_when_it_is_back)
 	bp_store_times(self->mem, 1, 10);
 	bp_unpin();
 	for (int i = 0; i < 3; i++) {
-		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		EXPECT_EQ(0, bp_disable(fd));
 		EXPECT_EQ(0, bp_enable(fd));
-		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		EXPECT_LE(10, bp_count(fd));
 	}
 	close(fd);
@@ -122,8 +114,8 @@ TEST_F(hotplug, event_of_a_cpu_counts_when_it_is_back)
 		bp_store_times(self->mem, 1, 5);
 		EXPECT_EQ(5 * i, bp_count(fd));
 		bp_unpin();
-		ASSERT_EQ(0, cpu_online(self->cpu, false));
-		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	}
 	ASSERT_EQ(0, bp_pin(self->cpu));
 	EXPECT_EQ(0, bp_disable(fd));
@@ -142,10 +134,10 @@ TEST_F(hotplug, event_of_a_cpu_is_enabled_and_disabled_while_it_is_offline)
 	ASSERT_GE(on, 0);
 	ASSERT_GE(off, 0);
 	EXPECT_EQ(0, bp_disable(on));
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 	EXPECT_EQ(0, bp_enable(on));
 	EXPECT_EQ(0, bp_disable(off));
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	ASSERT_EQ(0, bp_pin(self->cpu));
 	bp_store_times(self->mem, 1, 5);
 	bp_store_times(self->mem + 64, 1, 5);
@@ -202,12 +194,12 @@ static void offline_with_threads(struct __test_metadata *_metadata,
 		ASSERT_EQ(0, bp_pin(self->cpu));
 		bp_store_times(self->mem, 1, 5);
 		EXPECT_EQ(5 * round, bp_count(fd));
-		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		if (close_it && round == 2) {
 			close(fd);
 			fd = -1;
 		}
-		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		if (fd == -1)
 			break;
 	}
@@ -255,8 +247,8 @@ TEST_F(hotplug, member_of_a_group_counts_when_its_cpu_is_back)
 	ASSERT_GE(leader, 0);
 	fd = bp_open_group(&self->attr, -1, self->cpu, leader, 0);
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	ASSERT_EQ(0, bp_pin(self->cpu));
 	bp_store_times(self->mem, 1, 5);
 	EXPECT_EQ(5, bp_count(fd));
@@ -273,8 +265,8 @@ TEST_F(hotplug, event_that_ended_with_its_cpu_leads_no_group)
 	int leader = bp_open(&sw, -1, self->cpu);
 
 	ASSERT_GE(leader, 0);
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	EXPECT_EQ(-ENODEV, bp_open_group(&self->attr, -1, self->cpu, leader, 0));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
@@ -292,10 +284,10 @@ TEST_F(hotplug, task_event_goes_on_elsewhere)
 		ASSERT_EQ(0, bp_pin(self->cpu));
 		for (int i = 0; i < BP_SLOTS; i++)
 			bp_store(self->mem + 8 * i, 1);
-		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		for (int i = 0; i < BP_SLOTS; i++)
 			bp_store(self->mem + 8 * i, 1);
-		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		for (int i = 0; i < BP_SLOTS; i++)
 			EXPECT_EQ(2 * round, bp_count(fd[i]));
 	}
@@ -310,9 +302,9 @@ TEST_F(hotplug, task_event_bound_to_the_cpu_counts_there_again)
 		ASSERT_EQ(0, bp_pin(self->cpu));
 		bp_store(self->mem, 1);
 		EXPECT_EQ(round, bp_count(fd));
-		ASSERT_EQ(0, cpu_online(self->cpu, false));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		bp_store(self->mem, 1);
-		ASSERT_EQ(0, cpu_online(self->cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		EXPECT_EQ(round, bp_count(fd));
 	}
 }
@@ -321,10 +313,10 @@ TEST_F(hotplug, slots_of_a_task_are_the_same_before_and_after)
 {
 	int fd[BP_SLOTS];
 
-	ASSERT_EQ(0, cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, -1, self->cpu));
 	bp_close(fd, BP_SLOTS);
@@ -360,8 +352,8 @@ TEST_F(hotplug, cpu_comes_and_goes_while_tasks_open_and_close)
 			_exit(open_close_until((void *)stop));
 	}
 	for (int i = 0; i < 5; i++) {
-		EXPECT_EQ(0, cpu_online(self->cpu, false));
-		EXPECT_EQ(0, cpu_online(self->cpu, true));
+		EXPECT_EQ(0, bp_cpu_online(self->cpu, false));
+		EXPECT_EQ(0, bp_cpu_online(self->cpu, true));
 	}
 	*stop = 1;
 	for (int i = 0; i < 4; i++)

@@ -15,7 +15,6 @@
 #include "bp_test.h"
 
 #define FLEXIBLE	1ULL
-#define MODIFY		PERF_EVENT_IOC_MODIFY_ATTRIBUTES
 #define MAX_STACK	"/proc/sys/kernel/perf_event_max_stack"
 #define NEIGHBOURS	3
 #define MANY		4000
@@ -139,11 +138,6 @@ static struct perf_event_attr spot_attr(int i)
 	return attr;
 }
 
-static int modify(int fd, struct perf_event_attr *attr)
-{
-	return bp_ioctl(fd, MODIFY, (unsigned long)attr);
-}
-
 static long long count_any(int fd)
 {
 	struct bp_reading r;
@@ -238,19 +232,6 @@ static void __attribute__((constructor)) worker_after_exec(void)
 	if (write(201, &result, sizeof(result)) == sizeof(result))
 		bp_work(worker, NULL, 200, 201);
 	_exit(0);
-}
-
-static void wait_for_state(pid_t pid, char state)
-{
-	char path[64], buf[512], *p;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	do {
-		if (bp_read_file(path, buf, sizeof(buf)))
-			return;
-		p = strrchr(buf, ')');
-		sched_yield();
-	} while (!p || p[2] != state);
 }
 
 /* ------------------------------------------------------- where the breakpoint is */
@@ -349,12 +330,12 @@ static int modify_here(struct __test_metadata *_metadata, FIXTURE_DATA(place) *s
 
 	switch (self->place) {
 	case SLEEPING:
-		wait_for_state(self->pid, 'S');
-		return modify(fd, attr);
+		bp_wait_for_state(self->pid, 'S');
+		return bp_modify(fd, attr);
 	case STOPPED:
 		EXPECT_EQ(0, kill(self->pid, SIGSTOP));
 		EXPECT_EQ(self->pid, waitpid(self->pid, NULL, WUNTRACED));
-		ret = modify(fd, attr);
+		ret = bp_modify(fd, attr);
 		EXPECT_EQ(0, kill(self->pid, SIGCONT));
 		return ret;
 	case RUNNING:
@@ -363,12 +344,12 @@ static int modify_here(struct __test_metadata *_metadata, FIXTURE_DATA(place) *s
 		EXPECT_EQ(sizeof(cmd), write(self->w.cmd[1], &cmd, sizeof(cmd)));
 		while (!__atomic_load_n(&shared->spinning, __ATOMIC_ACQUIRE))
 			sched_yield();
-		ret = modify(fd, attr);
+		ret = bp_modify(fd, attr);
 		__atomic_store_n(&shared->go, 1, __ATOMIC_RELEASE);
 		EXPECT_EQ(sizeof(result), read(self->w.ans[0], &result, sizeof(result)));
 		return ret;
 	default:
-		return modify(fd, attr);
+		return bp_modify(fd, attr);
 	}
 }
 
@@ -828,7 +809,7 @@ static void flip_each_bit(struct __test_metadata *_metadata, struct perf_event_a
 		watch(&bad, SECOND_BYTE);
 		bad.disabled = bit & 1;
 		((unsigned char *)&bad)[bit / 8] ^= 1 << bit % 8;
-		err = modify(fd, &bad);
+		err = bp_modify(fd, &bad);
 		hit(FIRST_BYTE, 1);
 		hit(SECOND_BYTE, 1);
 		want += on;
@@ -871,15 +852,15 @@ static void expect_modifiable(struct __test_metadata *_metadata, int fd,
 	struct perf_event_attr attr = *opened;
 	__u64 before;
 
-	EXPECT_EQ(0, modify(fd, &attr));
+	EXPECT_EQ(0, bp_modify(fd, &attr));
 	attr.disabled = 0;
 	watch(&attr, SECOND_BYTE);
-	EXPECT_EQ(0, modify(fd, &attr));
+	EXPECT_EQ(0, bp_modify(fd, &attr));
 	before = count(_metadata, fd);
 	hit(SECOND_BYTE, 3);
 	EXPECT_EQ(before + 3, count(_metadata, fd));
 	watch(&attr, FIRST_BYTE);
-	EXPECT_EQ(0, modify(fd, &attr));
+	EXPECT_EQ(0, bp_modify(fd, &attr));
 	hit(FIRST_BYTE, 3);
 	EXPECT_EQ(before + 6, count(_metadata, fd));
 }
@@ -913,7 +894,7 @@ TEST_F(attr, itself_is_accepted_after_another_period)
 	EXPECT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
 	expect_modifiable(_metadata, fd, &self->attr);
 	self->attr.sample_period = period;
-	EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
 TEST_F(attr, itself_is_accepted_after_another_frequency)
@@ -928,7 +909,7 @@ TEST_F(attr, itself_is_accepted_after_another_frequency)
 	EXPECT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&freq));
 	expect_modifiable(_metadata, fd, &self->attr);
 	self->attr.sample_freq = freq;
-	EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
 TEST_F(attr, itself_is_accepted_after_another_max_stack)
@@ -941,9 +922,9 @@ TEST_F(attr, itself_is_accepted_after_another_max_stack)
 	ASSERT_EQ(0, bp_write_file(MAX_STACK, "64"));
 	expect_modifiable(_metadata, fd, &self->attr);
 	self->attr.sample_max_stack = 64;
-	EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 	self->attr.sample_max_stack = atoi(self->max_stack);
-	EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
 TEST_F(attr, itself_is_accepted_with_a_max_stack_of_its_own)
@@ -955,9 +936,9 @@ TEST_F(attr, itself_is_accepted_with_a_max_stack_of_its_own)
 	ASSERT_LE(0, fd);
 	expect_modifiable(_metadata, fd, &self->attr);
 	self->attr.sample_max_stack = 17;
-	EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 	self->attr.sample_max_stack = 0;
-	EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
 TEST_F(attr, itself_is_accepted_after_an_exec_enabled_it)
@@ -970,7 +951,7 @@ TEST_F(attr, itself_is_accepted_after_an_exec_enabled_it)
 	self->attr.enable_on_exec = 1;
 	fd = bp_open(&self->attr, w.pid, -1);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, modify(fd, &self->attr));
+	EXPECT_EQ(0, bp_modify(fd, &self->attr));
 	EXPECT_EQ(0, bp_do(&w, HIT(FIRST_BYTE, 5)));
 	EXPECT_EQ(0, count(_metadata, fd));
 	ASSERT_EQ(0, bp_do(&w, CMD_EXEC));
@@ -978,14 +959,14 @@ TEST_F(attr, itself_is_accepted_after_an_exec_enabled_it)
 	EXPECT_EQ(5, count(_metadata, fd));
 
 	self->attr.enable_on_exec = 0;
-	EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 	self->attr.enable_on_exec = 1;
-	EXPECT_EQ(0, modify(fd, &self->attr));
+	EXPECT_EQ(0, bp_modify(fd, &self->attr));
 	EXPECT_EQ(0, bp_do(&w, HIT(FIRST_BYTE, 5)));
 	EXPECT_EQ(5, count(_metadata, fd));
 	self->attr.disabled = 0;
 	watch(&self->attr, SECOND_BYTE);
-	EXPECT_EQ(0, modify(fd, &self->attr));
+	EXPECT_EQ(0, bp_modify(fd, &self->attr));
 	EXPECT_EQ(0, bp_do(&w, HIT(SECOND_BYTE, 5)));
 	EXPECT_EQ(10, count(_metadata, fd));
 	EXPECT_EQ(0, bp_stop(&w));
@@ -1035,7 +1016,7 @@ static void try_size(struct __test_metadata *_metadata, int fd,
 			a[i].bytes[size - 1] = 1;
 	}
 	opened = bp_open(&a[0].attr, 0, -1);
-	err = modify(fd, &a[1].attr);
+	err = bp_modify(fd, &a[1].attr);
 	EXPECT_EQ(opened < 0 ? opened : 0, err) {
 		TH_LOG("size %u%s", size, dirty_tail ? " with a tail" : "");
 	}
@@ -1076,7 +1057,7 @@ TEST_F(attr, unknown_tail_is_refused_and_the_size_told)
 	watch(&a.attr, SECOND_BYTE);
 	a.attr.size = 1024;
 	a.bytes[1000] = 1;
-	EXPECT_EQ(-E2BIG, modify(fd, &a.attr));
+	EXPECT_EQ(-E2BIG, bp_modify(fd, &a.attr));
 	EXPECT_LE(PERF_ATTR_SIZE_VER1, a.attr.size);
 	EXPECT_GT(1000, a.attr.size);
 	hit(FIRST_BYTE, 3);
@@ -1089,8 +1070,8 @@ TEST_F(attr, that_cannot_be_read_is_refused)
 	int fd = bp_open(&self->attr, 0, -1);
 
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EFAULT, modify(fd, NULL));
-	EXPECT_EQ(-EFAULT, modify(fd, (void *)(BP_PAGE + BP_PAGE_SIZE)));
+	EXPECT_EQ(-EFAULT, bp_modify(fd, NULL));
+	EXPECT_EQ(-EFAULT, bp_modify(fd, (void *)(BP_PAGE + BP_PAGE_SIZE)));
 	hit(FIRST_BYTE, 3);
 	EXPECT_EQ(3, count(_metadata, fd));
 }
@@ -1108,9 +1089,9 @@ TEST_F(attr, of_something_else_is_refused)
 
 	ASSERT_LE(0, bp);
 	ASSERT_LE(0, sw);
-	EXPECT_EQ(-EOPNOTSUPP, modify(sw, &dummy));
-	EXPECT_EQ(-EINVAL, modify(sw, &self->attr));
-	EXPECT_EQ(-EINVAL, modify(bp, &dummy));
+	EXPECT_EQ(-EOPNOTSUPP, bp_modify(sw, &dummy));
+	EXPECT_EQ(-EINVAL, bp_modify(sw, &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(bp, &dummy));
 	hit(FIRST_BYTE, 3);
 	EXPECT_EQ(3, count(_metadata, bp));
 }
@@ -1127,10 +1108,10 @@ static int modify_as_nobody(void *arg)
 {
 	struct permission *p = arg;
 
-	if (modify(p->fd, &p->kernel) != -EPERM && modify(p->fd, &p->kernel) != -EACCES)
+	if (bp_modify(p->fd, &p->kernel) != -EPERM && bp_modify(p->fd, &p->kernel) != -EACCES)
 		return 1;
 	p->kernel.disabled = 1;
-	if (modify(p->fd, &p->kernel) != -EPERM && modify(p->fd, &p->kernel) != -EACCES)
+	if (bp_modify(p->fd, &p->kernel) != -EPERM && bp_modify(p->fd, &p->kernel) != -EACCES)
 		return 2;
 	return 0;
 }
@@ -1139,7 +1120,7 @@ static int move_as_nobody(void *arg)
 {
 	struct permission *p = arg;
 
-	return modify(p->fd, &p->attr) ? 1 : 0;
+	return bp_modify(p->fd, &p->attr) ? 1 : 0;
 }
 
 TEST_F(attr, kernel_address_is_for_the_privileged)
@@ -1163,9 +1144,9 @@ TEST_F(attr, kernel_address_is_for_the_privileged)
 
 	watch(&p.attr, SECOND_BYTE);
 	EXPECT_EQ(0, bp_as_nobody(move_as_nobody, &p));
-	EXPECT_EQ(0, modify(p.fd, &p.kernel));
+	EXPECT_EQ(0, bp_modify(p.fd, &p.kernel));
 	hit(FIRST_BYTE, 3);
-	EXPECT_EQ(0, modify(p.fd, &p.attr));
+	EXPECT_EQ(0, bp_modify(p.fd, &p.attr));
 	hit(SECOND_BYTE, 3);
 	EXPECT_EQ(0, bp_do(&w, HIT(SECOND_BYTE, 4)));
 	EXPECT_EQ(14, count(_metadata, p.fd));
@@ -1225,21 +1206,21 @@ static void modify_member(struct __test_metadata *_metadata, struct group *g, in
 
 	for (int j = 0; j < SPOTS; j++) {
 		watch(attr, j);
-		EXPECT_EQ(0, modify(g->fd[i], attr));
+		EXPECT_EQ(0, bp_modify(g->fd[i], attr));
 		g->at[i] = j;
 		expect_group_counts(_metadata, g, -1);
 		attr->bp_len = 3;
-		EXPECT_EQ(-EINVAL, modify(g->fd[i], attr));
+		EXPECT_EQ(-EINVAL, bp_modify(g->fd[i], attr));
 		expect_group_counts(_metadata, g, -1);
 	}
 
 	attr->disabled = 1;
 	watch(attr, was);
-	EXPECT_EQ(0, modify(g->fd[i], attr));
+	EXPECT_EQ(0, bp_modify(g->fd[i], attr));
 	g->at[i] = was;
 	expect_group_counts(_metadata, g, i);
 	attr->disabled = 0;
-	EXPECT_EQ(0, modify(g->fd[i], attr));
+	EXPECT_EQ(0, bp_modify(g->fd[i], attr));
 	expect_group_counts(_metadata, g, -1);
 }
 
@@ -1270,11 +1251,11 @@ TEST_F(attr, group_goes_on_when_a_modify_is_refused)
 	for (int i = 0; i < BP_SLOTS; i++) {
 		attr = g.attr[i];
 		attr.disabled = 1;
-		EXPECT_EQ(0, modify(g.fd[i], &attr));
+		EXPECT_EQ(0, bp_modify(g.fd[i], &attr));
 		EXPECT_EQ(0, bp_enable(g.fd[i]));
 		watch(&attr, SECOND_BYTE);
 		attr.bp_len = 3;
-		EXPECT_EQ(-EINVAL, modify(g.fd[i], &attr));
+		EXPECT_EQ(-EINVAL, bp_modify(g.fd[i], &attr));
 		expect_group_counts(_metadata, &g, -1);
 	}
 }
@@ -1306,20 +1287,20 @@ static void modify_family(struct __test_metadata *_metadata, struct perf_event_a
 	for (int i = 0; i < SPOTS; i++) {
 		watch(attr, i);
 		attr->disabled = 0;
-		EXPECT_EQ(0, modify(fd, attr));
+		EXPECT_EQ(0, bp_modify(fd, attr));
 		all_hit(_metadata, w, nr, i, 3);
 		want += 3 * (nr + 1);
 		EXPECT_EQ(want, count(_metadata, fd));
 
 		attr->config = FLEXIBLE;
 		attr->disabled = 1;
-		EXPECT_EQ(-EINVAL, modify(fd, attr));
+		EXPECT_EQ(-EINVAL, bp_modify(fd, attr));
 		attr->config = 0;
 		all_hit(_metadata, w, nr, i, 1);
 		want += nr + 1;
 		EXPECT_EQ(want, count(_metadata, fd));
 
-		EXPECT_EQ(0, modify(fd, attr));
+		EXPECT_EQ(0, bp_modify(fd, attr));
 		all_hit(_metadata, w, nr, i, 2);
 		EXPECT_EQ(want, count(_metadata, fd));
 	}
@@ -1329,7 +1310,7 @@ static void modify_family(struct __test_metadata *_metadata, struct perf_event_a
 	EXPECT_EQ(0, bp_enable(fd));
 	watch(attr, SECOND_BYTE);
 	attr->disabled = 0;
-	EXPECT_EQ(0, modify(fd, attr));
+	EXPECT_EQ(0, bp_modify(fd, attr));
 	all_hit(_metadata, w, nr, SECOND_BYTE, 2);
 	want += 2 * (nr + 1);
 	EXPECT_EQ(want, count(_metadata, fd));
@@ -1338,14 +1319,14 @@ static void modify_family(struct __test_metadata *_metadata, struct perf_event_a
 	EXPECT_EQ(want, count(_metadata, fd));
 
 	/* Grandchildren are what the family is. */
-	EXPECT_EQ(0, modify(fd, attr));
+	EXPECT_EQ(0, bp_modify(fd, attr));
 	EXPECT_EQ(0, bp_do(&w[0], CMD_FORK));
 	want += 5;
 	EXPECT_EQ(want, count(_metadata, fd));
 	for (int i = 0; i < nr; i++)
 		EXPECT_EQ(0, bp_stop(&w[i]));
 	EXPECT_EQ(want, count(_metadata, fd));
-	EXPECT_EQ(0, modify(fd, attr));
+	EXPECT_EQ(0, bp_modify(fd, attr));
 	hit(SECOND_BYTE, 1);
 	EXPECT_EQ(want + 1, count(_metadata, fd));
 }
@@ -1397,7 +1378,7 @@ TEST_F(attr, family_is_modified_while_it_is_disabled)
 	for (int i = 0; i < 3; i++)
 		ASSERT_EQ(0, bp_start(&w[i], worker, NULL));
 	watch(&self->attr, FIRST_FUNC);
-	EXPECT_EQ(0, modify(fd, &self->attr));
+	EXPECT_EQ(0, bp_modify(fd, &self->attr));
 	all_hit(_metadata, w, 3, FIRST_FUNC, 2);
 	EXPECT_EQ(0, count(_metadata, fd));
 	EXPECT_EQ(0, bp_enable(fd));
@@ -1424,17 +1405,17 @@ TEST_F(attr, event_of_a_dead_task_is_modified)
 
 	/* A zombie, then nothing at all */
 	EXPECT_EQ(0, kill(w.pid, SIGKILL));
-	wait_for_state(w.pid, 'Z');
+	bp_wait_for_state(w.pid, 'Z');
 	for (int gone = 0; gone < 2; gone++) {
 		for (int i = 0; i < 2 * SPOTS; i++) {
 			watch(&self->attr, i / 2);
 			self->attr.disabled = i & 1;
-			EXPECT_EQ(0, modify(fd[0], &self->attr));
-			EXPECT_EQ(0, modify(fd[1], &self->attr));
+			EXPECT_EQ(0, bp_modify(fd[0], &self->attr));
+			EXPECT_EQ(0, bp_modify(fd[1], &self->attr));
 			EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 		}
 		self->attr.bp_len = 3;
-		EXPECT_EQ(-EINVAL, modify(fd[0], &self->attr));
+		EXPECT_EQ(-EINVAL, bp_modify(fd[0], &self->attr));
 		EXPECT_EQ(5, count(_metadata, fd[0]));
 		EXPECT_EQ(0, count(_metadata, fd[1]));
 		EXPECT_EQ(0, bp_enable(fd[1]));
@@ -1464,11 +1445,11 @@ TEST_F(attr, event_of_an_offline_cpu_is_what_it_was_made_when_that_returns)
 	bp_unpin();
 	ASSERT_EQ(0, bp_write_file(path, "0"));
 	watch(&self->attr, FIRST_FUNC);
-	EXPECT_EQ(0, modify(fd[0], &self->attr));
-	EXPECT_EQ(0, modify(fd[1], &self->attr));
+	EXPECT_EQ(0, bp_modify(fd[0], &self->attr));
+	EXPECT_EQ(0, bp_modify(fd[1], &self->attr));
 	self->attr.disabled = 1;
 	self->attr.bp_len = 3;
-	EXPECT_EQ(-EINVAL, modify(fd[0], &self->attr));
+	EXPECT_EQ(-EINVAL, bp_modify(fd[0], &self->attr));
 	EXPECT_EQ(0, bp_write_file(path, "1"));
 	ASSERT_EQ(0, bp_pin(cpu));
 	hit(FIRST_BYTE, 3);
@@ -1497,10 +1478,10 @@ TEST_F(attr, those_that_take_turns_are_modified)
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < NR; i++) {
 			attr[i].config = 0;
-			EXPECT_EQ(-EINVAL, modify(fd[i], &attr[i]));
+			EXPECT_EQ(-EINVAL, bp_modify(fd[i], &attr[i]));
 			attr[i].config = FLEXIBLE;
 			attr[i].bp_addr = (unsigned long)word(20 + (i + round) % NR);
-			EXPECT_EQ(0, modify(fd[i], &attr[i]));
+			EXPECT_EQ(0, bp_modify(fd[i], &attr[i]));
 			before[i] = count_any(fd[i]);
 		}
 		/* Each gets its turn, and none counts what it does not watch now. */
@@ -1516,7 +1497,7 @@ TEST_F(attr, those_that_take_turns_are_modified)
 	}
 	for (int i = 0; i < NR; i++) {
 		attr[i].bp_addr = (unsigned long)word(30);
-		EXPECT_EQ(0, modify(fd[i], &attr[i]));
+		EXPECT_EQ(0, bp_modify(fd[i], &attr[i]));
 		before[i] = count_any(fd[i]);
 	}
 	for (int round = 0; round < 2000; round++) {
@@ -1537,9 +1518,9 @@ TEST_F(attr, flexible_bit_has_to_be_the_same)
 		ASSERT_LE(0, fd);
 		expect_modifiable(_metadata, fd, &self->attr);
 		self->attr.config = !flexible;
-		EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+		EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 		self->attr.config = 2 | flexible;
-		EXPECT_EQ(-EINVAL, modify(fd, &self->attr));
+		EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 		hit(FIRST_BYTE, 1);
 		EXPECT_EQ(7, count_any(fd));
 		EXPECT_EQ(0, close(fd));
@@ -1577,9 +1558,9 @@ static void *storm_thread(void *arg)
 		attr.disabled = s->toggled && i % 2;
 		if (s->refused && i % 3 == 2) {
 			attr.bp_len = 3;
-			err = modify(s->fd, &attr) == -EINVAL ? 0 : 1;
+			err = bp_modify(s->fd, &attr) == -EINVAL ? 0 : 1;
 		} else {
-			err = modify(s->fd, &attr);
+			err = bp_modify(s->fd, &attr);
 		}
 		s->wrong += err != 0;
 		s->done++;

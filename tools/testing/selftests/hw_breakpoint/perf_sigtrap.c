@@ -27,19 +27,12 @@
 #ifndef TRAP_TRACE
 #define TRAP_TRACE		2
 #endif
-#ifndef TRAP_PERF
-#define TRAP_PERF		6
-#endif
-#ifndef TRAP_PERF_FLAG_ASYNC
-#define TRAP_PERF_FLAG_ASYNC	1
-#endif
 #ifndef CLONE_CLEAR_SIGHAND
 #define CLONE_CLEAR_SIGHAND	0x100000000ULL
 #endif
 
 #define SYNC			0
 #define ASYNC			TRAP_PERF_FLAG_ASYNC
-#define MODIFY			PERF_EVENT_IOC_MODIFY_ATTRIBUTES
 #define TRACING			"/sys/kernel/tracing/events/"
 
 /* An execution breakpoint has the length of the kernel's long. */
@@ -327,20 +320,6 @@ static void send_trap_to_self(void)
 
 /* ------------------------------------------------------------------------- events */
 
-struct reading {
-	__u64 count;
-	__u64 lost;
-};
-
-static struct reading reading(int fd)
-{
-	struct reading r;
-
-	if (read(fd, &r, sizeof(r)) != sizeof(r))
-		memset(&r, 0xff, sizeof(r));
-	return r;
-}
-
 static struct perf_event_attr trap_attr(const void *addr, unsigned long data)
 {
 	struct perf_event_attr attr = bp_attr_w(addr, 1);
@@ -389,24 +368,6 @@ static int watch_kernel(int i, unsigned int type)
 	attr.exclude_kernel = 0;
 	attr.bp_type = type;
 	return bp_open(&attr, 0, -1);
-}
-
-static int modify(int fd, struct perf_event_attr *attr)
-{
-	return bp_ioctl(fd, MODIFY, (unsigned long)attr);
-}
-
-static void wait_for_state(pid_t pid, char state)
-{
-	char path[64], buf[512], *p;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	do {
-		if (bp_read_file(path, buf, sizeof(buf)))
-			return;
-		p = strrchr(buf, ')');
-		sched_yield();
-	} while (!p || p[2] != state);
 }
 
 /* A nap, so that others run */
@@ -568,8 +529,8 @@ TEST_F(trap, signal_tells_the_hit)
 	bp_store(word(0), 1);
 	ASSERT_EQ(1, nr_seen);
 	expect_word(_metadata, 0, 0, SYNC);
-	EXPECT_EQ(1, reading(self->fd).count);
-	EXPECT_EQ(0, reading(self->fd).lost);
+	EXPECT_EQ(1, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
 	EXPECT_FALSE(is_pending());
 }
 
@@ -649,8 +610,8 @@ TEST_F(trap, each_of_thousands_of_hits)
 	EXPECT_EQ(0, missed);
 	EXPECT_EQ(0, wrong);
 	EXPECT_EQ(5000, nr_seen);
-	EXPECT_EQ(5000, reading(self->fd).count);
-	EXPECT_EQ(0, reading(self->fd).lost);
+	EXPECT_EQ(5000, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
 }
 
 TEST_F(trap, only_hits_that_overflow)
@@ -661,7 +622,7 @@ TEST_F(trap, only_hits_that_overflow)
 		bp_store(word(0), 1);
 		EXPECT_EQ(i / 3, nr_seen);
 	}
-	EXPECT_EQ(30, reading(self->fd).count);
+	EXPECT_EQ(30, bp_hits(self->fd).count);
 }
 
 TEST_F(trap, none_from_an_event_that_only_counts)
@@ -670,7 +631,7 @@ TEST_F(trap, none_from_an_event_that_only_counts)
 	open_it(_metadata, self);
 	bp_store_times(word(0), 1, 5);
 	EXPECT_EQ(0, nr_seen);
-	EXPECT_EQ(5, reading(self->fd).count);
+	EXPECT_EQ(5, bp_hits(self->fd).count);
 }
 
 TEST_F(trap, none_from_an_event_that_is_disabled)
@@ -874,7 +835,7 @@ TEST_F(insn, each_event_signals_in_a_single_step)
 			EXPECT_EQ((unsigned long)step_insn, seen[k].ip);
 	}
 	for (int i = 0; i < variant->nr; i++)
-		EXPECT_EQ(10, reading(fd[i]).count);
+		EXPECT_EQ(10, bp_hits(fd[i]).count);
 }
 
 /* -------------------------------------------------------------------- a debugger */
@@ -1065,7 +1026,7 @@ TEST_F(trap, data_that_several_watch)
 	for (int i = 0; i < 10; i++)
 		store_step(word(0));
 	for (int i = 0; i < BP_SLOTS; i++)
-		hits += reading(fd[i]).count;
+		hits += bp_hits(fd[i]).count;
 	/* TCG reports but one data breakpoint of an instruction. */
 	EXPECT_EQ(bp_emulated() ? 10 : 10 * BP_SLOTS, hits);
 	ASSERT_EQ(hits, nr_seen);
@@ -1174,27 +1135,27 @@ TEST_F(trap, hits_of_one_event_wait_while_blocked)
 	ASSERT_EQ(20, nr_seen);
 	for (int i = 0; i < 20; i++)
 		expect_word(_metadata, i, 0, ASYNC);
-	EXPECT_EQ(0, reading(self->fd).lost);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
 }
 
 /* What is there is what came first; the rest is counted, and nobody is killed. */
 static void overflow_queue(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self,
 			   int hits)
 {
-	struct reading before = reading(self->fd), after;
+	struct bp_hits before = bp_hits(self->fd), after;
 	int kept;
 
 	forget_seen();
 	block();
 	for (int i = 0; i < hits; i++) {
 		self->attr.sig_data = DATA(i);
-		ASSERT_EQ(0, modify(self->fd, &self->attr));
+		ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 		store_step(word(0));
 	}
 	EXPECT_EQ(0, nr_seen);
 	unblock();
 	kept = nr_seen;
-	after = reading(self->fd);
+	after = bp_hits(self->fd);
 	EXPECT_EQ(hits, after.count - before.count);
 	EXPECT_EQ(hits - kept, after.lost - before.lost);
 	if (hits < KEPT_MIN) {
@@ -1223,7 +1184,7 @@ TEST_F(trap, queue_is_bounded)
 TEST_F(trap, what_is_lost_is_lost_by_its_event)
 {
 	int other = watch(1);
-	struct reading r;
+	struct bp_hits r;
 
 	ASSERT_GE(other, 0);
 	open_it(_metadata, self);
@@ -1231,10 +1192,10 @@ TEST_F(trap, what_is_lost_is_lost_by_its_event)
 	bp_store_times(word(0), 1, KEPT_MAX);
 	bp_store_times(word(1), 1, 10);
 	unblock();
-	r = reading(other);
+	r = bp_hits(other);
 	EXPECT_EQ(10, r.count);
 	EXPECT_EQ(10, r.lost);
-	EXPECT_EQ(nr_seen, KEPT_MAX - reading(self->fd).lost);
+	EXPECT_EQ(nr_seen, KEPT_MAX - bp_hits(self->fd).lost);
 	for (int i = 0; i < nr_seen; i++)
 		expect_word(_metadata, i, 0, ASYNC);
 }
@@ -1433,7 +1394,7 @@ static void change_while_due(struct __test_metadata *_metadata, FIXTURE_DATA(tra
 		break;
 	case DO_MODIFY:
 		self->attr = word_attr(9);
-		ASSERT_EQ(0, modify(self->fd, &self->attr));
+		ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 		self->attr = word_attr(0);
 		break;
 	}
@@ -1499,14 +1460,14 @@ TEST_F(trap, hits_keep_what_they_were_made_with)
 	block();
 	bp_store(word(0), 1);
 	self->attr = trap_attr(word(1), DATA(1));
-	ASSERT_EQ(0, modify(self->fd, &self->attr));
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 	bp_store(word(0), 1);
 	bp_store(word(1), 1);
 	self->attr.sig_data = DATA(2);
-	ASSERT_EQ(0, modify(self->fd, &self->attr));
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 	bp_store(word(1), 1);
 	self->attr = trap_attr(word(0), DATA(3));
-	ASSERT_EQ(0, modify(self->fd, &self->attr));
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 	unblock();
 	ASSERT_EQ(3, nr_seen);
 	expect_seen(_metadata, 0, word(0), DATA(0), ASYNC);
@@ -1560,7 +1521,7 @@ TEST_F(trap, refresh_arms_for_a_number_of_hits)
 		for (int i = 0; i < 5; i++)
 			store_step(word(0));
 		EXPECT_EQ(due, nr_seen);
-		EXPECT_EQ(due, reading(self->fd).count);
+		EXPECT_EQ(due, bp_hits(self->fd).count);
 		EXPECT_EQ(due - round, nr_in);
 	}
 	for (int i = 0; i < nr_seen; i++)
@@ -1575,7 +1536,7 @@ TEST_F(trap, refresh_arms_for_hits_that_wait)
 	for (int round = 1; round <= 3; round++) {
 		ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_REFRESH, 2));
 		bp_store_times(word(0), 1, 10);
-		EXPECT_EQ(2 * round, reading(self->fd).count);
+		EXPECT_EQ(2 * round, bp_hits(self->fd).count);
 	}
 	unblock();
 	EXPECT_EQ(6, nr_seen);
@@ -1662,8 +1623,8 @@ TEST_F(trap, program_says_which_hits_signal)
 	EXPECT_FALSE(is_pending());
 	unblock();
 	EXPECT_EQ(0, nr_seen);
-	EXPECT_EQ(20, reading(self->fd).count);
-	EXPECT_EQ(0, reading(self->fd).lost);
+	EXPECT_EQ(20, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
 	close(link);
 
 	link = attach_filter(self->fd, 1);
@@ -1718,7 +1679,7 @@ TEST_F(kernel, system_call_that_writes_to_it)
 		expect_word(_metadata, i - 1, 0, ASYNC);
 		bp_settle(word(0));
 	}
-	EXPECT_EQ(10, reading(fd).count);
+	EXPECT_EQ(10, bp_hits(fd).count);
 	bp_store(word(0), 1);
 	ASSERT_EQ(11, nr_seen);
 	expect_word(_metadata, 10, 0, SYNC);
@@ -1732,7 +1693,7 @@ TEST_F(kernel, none_if_the_kernel_is_excluded)
 	feed(_metadata, self, 1);
 	EXPECT_EQ(1, read(self->in[0], word(0), 1));
 	EXPECT_EQ(0, nr_seen);
-	EXPECT_EQ(0, reading(fd).count);
+	EXPECT_EQ(0, bp_hits(fd).count);
 	bp_store(word(0), 1);
 	ASSERT_EQ(1, nr_seen);
 	expect_word(_metadata, 0, 0, SYNC);
@@ -1777,8 +1738,8 @@ TEST_F(kernel, system_call_that_writes_to_it_again_and_again)
 	ASSERT_EQ(10, nr_seen);
 	for (int i = 0; i < 10; i++)
 		expect_word(_metadata, i, 0, ASYNC);
-	EXPECT_EQ(10, reading(fd).count);
-	EXPECT_EQ(0, reading(fd).lost);
+	EXPECT_EQ(10, bp_hits(fd).count);
+	EXPECT_EQ(0, bp_hits(fd).lost);
 }
 
 /* Before the task gets anywhere to take a signal there may be too many. */
@@ -1790,8 +1751,8 @@ TEST_F(kernel, system_call_that_writes_to_it_too_often)
 	write_often(_metadata, self, 100);
 	EXPECT_LE(KEPT_MIN, nr_seen);
 	EXPECT_GE(KEPT_MAX, nr_seen);
-	EXPECT_EQ(100, reading(fd).count);
-	EXPECT_EQ(100 - nr_seen, reading(fd).lost);
+	EXPECT_EQ(100, bp_hits(fd).count);
+	EXPECT_EQ(100 - nr_seen, bp_hits(fd).lost);
 }
 
 /* The hit in the system call, the signal after it, in a thread that slept between. */
@@ -1805,7 +1766,7 @@ TEST_F(kernel, system_call_that_sleeps_is_not_interrupted)
 	pid = bp_fork();
 	ASSERT_GE(pid, 0);
 	if (!pid) {
-		wait_for_state(getppid(), 'S');
+		bp_wait_for_state(getppid(), 'S');
 		_exit(write(self->in[1], "x", 1) != 1);
 	}
 	ASSERT_EQ(0, bp_disable(fd));
@@ -1813,7 +1774,7 @@ TEST_F(kernel, system_call_that_sleeps_is_not_interrupted)
 	ASSERT_EQ(0, bp_enable(fd));
 	EXPECT_EQ(1, poll(p, 1, 60000));
 	ASSERT_LE(1, nr_seen);
-	EXPECT_EQ(reading(fd).count, nr_seen);
+	EXPECT_EQ(bp_hits(fd).count, nr_seen);
 	expect_word(_metadata, 0, 0, ASYNC);
 	EXPECT_EQ(0, bp_wait(pid));
 }
@@ -1908,7 +1869,7 @@ TEST_F(kernel, exec_that_fails_signals_its_hits)
 	EXPECT_EQ(-1, execve(word(0), none, none));
 	EXPECT_EQ(ENOENT, errno);
 	ASSERT_LE(1, nr_seen);
-	EXPECT_EQ(reading(fd).count, nr_seen);
+	EXPECT_EQ(bp_hits(fd).count, nr_seen);
 	expect_word(_metadata, 0, 0, ASYNC);
 }
 
@@ -1990,7 +1951,7 @@ TEST_F(trap, each_of_a_family_has_its_own_hits)
 	unblock();
 	EXPECT_TRUE(words_were_seen(ASYNC));
 	for (int i = 0; i < W_HITS; i++)
-		EXPECT_EQ(3, reading(fd[i]).count);
+		EXPECT_EQ(3, bp_hits(fd[i]).count);
 }
 
 static pid_t clone_with(__u64 flags)
@@ -2017,7 +1978,7 @@ TEST_F(trap, child_without_handlers_inherits_nothing)
 		}
 		EXPECT_EQ(i ? 0 : 2, bp_wait(pid));
 	}
-	EXPECT_EQ(2, reading(self->fd).count);
+	EXPECT_EQ(2, bp_hits(self->fd).count);
 	EXPECT_EQ(0, nr_seen);
 }
 
@@ -2189,7 +2150,7 @@ TEST_F(trap, each_process_of_a_family_that_takes_turns)
 	for (int i = 1; i < MEMBERS; i++)
 		EXPECT_EQ(0, bp_wait(pid[i]));
 	for (int i = 0; i < 2; i++)
-		EXPECT_EQ(MEMBERS * LAPS, reading(fd[i]).count);
+		EXPECT_EQ(MEMBERS * LAPS, bp_hits(fd[i]).count);
 }
 
 static void store_in_turn(int in, int out, int laps, int *bad)
@@ -2366,7 +2327,7 @@ TEST_F(trap, inherit_thread_watches_the_process)
 	EXPECT_EQ(W_HITS, bp_do(&second, W_HIT));
 	EXPECT_EQ(1, bp_do(&second, W_CHECK));
 	EXPECT_EQ(0, bp_stop(&second));
-	EXPECT_EQ(5, reading(self->fd).count);
+	EXPECT_EQ(5, bp_hits(self->fd).count);
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(0, bp_stop(&after[i]));
 	EXPECT_EQ(0, bp_stop(&before));
@@ -2385,7 +2346,7 @@ TEST_F(trap, change_by_another_thread)
 	EXPECT_EQ(0, bp_do(&w, W_BLOCK));
 	for (int i = 0; i < W_HITS; i++) {
 		self->attr = word_attr(i);
-		ASSERT_EQ(0, modify(self->fd, &self->attr));
+		ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 		/* One of the three is a hit. */
 		EXPECT_EQ(0, bp_do(&w, W_HIT));
 	}
@@ -2435,7 +2396,7 @@ TEST_F(trap, changes_by_another_thread_all_the_time)
 	end = bp_now(CLOCK_MONOTONIC) + 60000000000ULL;
 	for (int i = 0; i < 1000 || (m.hits < 100 && bp_now(CLOCK_MONOTONIC) < end); i++) {
 		self->attr = word_attr(i % 2);
-		ASSERT_EQ(0, modify(self->fd, &self->attr));
+		ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 		if (i % 8 == 0)
 			sched_yield();
 	}
@@ -2444,7 +2405,7 @@ TEST_F(trap, changes_by_another_thread_all_the_time)
 	EXPECT_EQ(0, m.wrong);
 	EXPECT_EQ(0, m.extra);
 	EXPECT_LE(100, m.hits);
-	EXPECT_EQ(m.hits, reading(self->fd).count);
+	EXPECT_EQ(m.hits, bp_hits(self->fd).count);
 }
 
 /* Events come and go while their task hits: each hit is one signal, no more. */
@@ -2464,7 +2425,7 @@ TEST_F(trap, close_by_another_thread_all_the_time)
 		if (i % 4 == 0)
 			sched_yield();
 		ASSERT_EQ(0, bp_disable(self->fd));
-		hits += reading(self->fd).count;
+		hits += bp_hits(self->fd).count;
 		ASSERT_EQ(0, bp_enable(self->fd));
 		close(self->fd);
 	}
@@ -2498,7 +2459,7 @@ TEST_F(trap, each_thread_of_a_family_that_takes_turns)
 		EXPECT_EQ(0, bp_stop(&w[i]));
 	}
 	for (int i = 0; i < 2; i++)
-		EXPECT_EQ(MEMBERS * LAPS, reading(fd[i]).count);
+		EXPECT_EQ(MEMBERS * LAPS, bp_hits(fd[i]).count);
 }
 
 static long exec_in_thread(int cmd, void *arg)
@@ -2582,7 +2543,7 @@ TEST_F(trap, page_faults)
 	ASSERT_EQ(0, bp_disable(self->fd));
 	ASSERT_LE(8, nr_seen);
 	ASSERT_GE(MAX_SEEN, nr_seen);
-	EXPECT_EQ(reading(self->fd).count, nr_seen);
+	EXPECT_EQ(bp_hits(self->fd).count, nr_seen);
 	for (int k = 0; k < nr_seen; k++) {
 		for (int i = 0; i < 8; i++) {
 			if (seen[k].info.addr != (unsigned long)mem + BP_PAGE_SIZE * i + 64)
@@ -2598,14 +2559,14 @@ TEST_F(trap, page_faults)
 /* Made by the kernel on the task's behalf, so asynchronous, and none is lost. */
 static void expect_switches(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self)
 {
-	struct reading r;
+	struct bp_hits r;
 	int wrong = 0;
 
 	open_it(_metadata, self);
 	for (int i = 0; i < 50; i++)
 		nap();
 	ASSERT_EQ(0, bp_disable(self->fd));
-	r = reading(self->fd);
+	r = bp_hits(self->fd);
 	EXPECT_LE(50, r.count);
 	EXPECT_EQ(r.count, nr_seen + r.lost);
 	EXPECT_EQ(0, r.lost);
@@ -2670,7 +2631,7 @@ TEST_F(trap, tracepoint_of_a_system_call)
 		EXPECT_EQ(PERF_TYPE_TRACEPOINT, seen[i - 1].info.type);
 		EXPECT_EQ(DATA(0), seen[i - 1].info.data);
 	}
-	EXPECT_EQ(40, reading(self->fd).count);
+	EXPECT_EQ(40, bp_hits(self->fd).count);
 }
 #endif
 
@@ -2737,7 +2698,7 @@ TEST_F(trap, none_from_a_tracepoint_that_others_reach)
 	snprintf(filter, sizeof(filter), "pid == %d", w.pid);
 	ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_FILTER, (unsigned long)filter));
 	for (int i = 0; i < 50; i++) {
-		wait_for_state(w.pid, 'S');
+		bp_wait_for_state(w.pid, 'S');
 		EXPECT_EQ(0, bp_do(&w, W_SEEN));
 	}
 	EXPECT_EQ(0, nr_seen);
@@ -2954,7 +2915,7 @@ TEST_F(kernel, worker_of_the_kernel_gets_none)
 	}
 	EXPECT_EQ(0, nr_seen);
 	EXPECT_FALSE(is_pending());
-	EXPECT_EQ(20, reading(fd).count);
+	EXPECT_EQ(20, bp_hits(fd).count);
 	bp_store(word(0), 1);
 	EXPECT_EQ(1, nr_seen);
 	close(u.fd);
@@ -3010,11 +2971,11 @@ TEST_F(trap, sigtrap_cannot_be_changed)
 
 	open_it(_metadata, self);
 	attr.sigtrap = 0;
-	EXPECT_EQ(-EINVAL, modify(self->fd, &attr));
+	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &attr));
 	plain = bp_open(&attr, 0, -1);
 	ASSERT_GE(plain, 0);
 	attr.sigtrap = 1;
-	EXPECT_EQ(-EINVAL, modify(plain, &attr));
+	EXPECT_EQ(-EINVAL, bp_modify(plain, &attr));
 	bp_store(word(1), 1);
 	EXPECT_EQ(0, nr_seen);
 	bp_store(word(0), 1);

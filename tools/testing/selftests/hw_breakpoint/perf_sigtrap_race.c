@@ -15,14 +15,7 @@
 
 #include "bp_test.h"
 
-#ifndef TRAP_PERF
-#define TRAP_PERF		6
-#endif
-#ifndef TRAP_PERF_FLAG_ASYNC
-#define TRAP_PERF_FLAG_ASYNC	1
-#endif
 
-#define MODIFY			PERF_EVENT_IOC_MODIFY_ATTRIBUTES
 #define SECOND			1000000000ULL
 #define DEFAULT_SECONDS		10
 
@@ -80,11 +73,6 @@ struct trap_info {
 	unsigned long data;
 	__u32 type;
 	__u32 flags;
-};
-
-struct reading {
-	__u64 count;
-	__u64 lost;
 };
 
 /**
@@ -287,22 +275,13 @@ FIXTURE_TEARDOWN(race)
 	bp_teardown(_metadata);
 }
 
-static struct reading reading(int fd)
-{
-	struct reading r;
-
-	if (read(fd, &r, sizeof(r)) != sizeof(r))
-		memset(&r, 0xff, sizeof(r));
-	return r;
-}
-
 static int move_to(FIXTURE_DATA(race) *self, int event, int n)
 {
 	struct perf_event_attr attr = word_attr(n);
 
 	attr.inherit = 1;
 	attr.inherit_thread = 1;
-	return bp_ioctl(self->fd[event], MODIFY, (unsigned long)&attr);
+	return bp_modify(self->fd[event], &attr);
 }
 
 static long move_about(FIXTURE_DATA(race) *self)
@@ -333,12 +312,12 @@ static void expect_none_bad(struct __test_metadata *_metadata, struct runner *r)
 
 static void expect_fine(struct __test_metadata *_metadata, struct runner *r)
 {
-	struct reading own;
+	struct bp_hits own;
 
 	expect_none_bad(_metadata, r);
 	EXPECT_LT(0, r->own_hits);
 	ASSERT_GE(r->fd, 0);
-	own = reading(r->fd);
+	own = bp_hits(r->fd);
 	EXPECT_EQ(own.count, r->own_hits);
 	EXPECT_EQ(0, own.lost);
 }
@@ -368,7 +347,7 @@ TEST_F_TIMEOUT(race, signals_of_a_process_under_watch, 900)
 		accesses += r->accesses;
 	}
 	for (int k = 0; k < NR_EVENTS; k++) {
-		struct reading all = reading(self->fd[k]);
+		struct bp_hits all = bp_hits(self->fd[k]);
 
 		EXPECT_EQ(all.count, hits[k]);
 		EXPECT_EQ(0, all.lost);
@@ -438,8 +417,8 @@ TEST_F_TIMEOUT(race, threads_come_and_go, 900)
 	}
 	EXPECT_EQ(0, strays);
 	for (int k = 0; k < NR_EVENTS; k++) {
-		count += reading(self->fd[k]).count;
-		EXPECT_EQ(0, reading(self->fd[k]).lost);
+		count += bp_hits(self->fd[k]).count;
+		EXPECT_EQ(0, bp_hits(self->fd[k]).lost);
 	}
 	TH_LOG("%ld rounds, %ld hits, %ld echoes", rounds, count, echoes);
 	forgiven = bp_emulated() ? 1 + count / 1000 : 0;

@@ -473,14 +473,6 @@ static int run_program(int fd, int times)
 
 /* ------------------------------------------------------------------ provoking */
 
-static int cpu_online(int cpu, bool online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-	return bp_write_file(path, online ? "1" : "0");
-}
-
 /*
  * Each of these changes kernel text in its own way, and takes back what it did.
  * They run in a process of their own that is bound to the CPU, several of them
@@ -1331,7 +1323,7 @@ FIXTURE_SETUP(replay)
 	/* Where there is one CPU the other comes when nothing else goes on. */
 	self->comes = self->hotplug_cpu && !self->was_online && variant->run;
 	if (self->hotplug_cpu && !self->was_online && !self->comes) {
-		ASSERT_EQ(0, cpu_online(self->hotplug_cpu, true));
+		ASSERT_EQ(0, bp_cpu_online(self->hotplug_cpu, true));
 		self->cpus = bp_online_cpus();
 	}
 	for (int i = 0; i < self->cpus.nr; i++) {
@@ -1346,7 +1338,7 @@ FIXTURE_TEARDOWN(replay)
 	for (int i = 0; i < self->nr_listeners; i++)
 		unlisten(&self->listener[i]);
 	if (self->hotplug_cpu)
-		cpu_online(self->hotplug_cpu, self->was_online);
+		bp_cpu_online(self->hotplug_cpu, self->was_online);
 	if (self->instance[0]) {
 		instance_write(self->instance, "current_tracer", "nop");
 		EXPECT_EQ(0, end_instance(self->instance));
@@ -1659,10 +1651,10 @@ static int take_cpu_away_and_back(FIXTURE_DATA(replay) *self)
 {
 	bool first = self->comes && !self->times_taken;
 
-	if (cpu_online(self->hotplug_cpu, false))
+	if (bp_cpu_online(self->hotplug_cpu, false))
 		return 0;
 	self->times_taken++;
-	return cpu_online(self->hotplug_cpu, true) ? :
+	return bp_cpu_online(self->hotplug_cpu, true) ? :
 	       first ? add_listener(self, self->hotplug_cpu, true) : 0;
 }
 
@@ -1786,7 +1778,7 @@ FIXTURE_SETUP(record)
 FIXTURE_TEARDOWN(record)
 {
 	if (self->hotplug_cpu)
-		EXPECT_EQ(0, cpu_online(self->hotplug_cpu, true));
+		EXPECT_EQ(0, bp_cpu_online(self->hotplug_cpu, true));
 	if (self->optimize[0])
 		bp_write_file(OPTIMIZE, self->optimize);
 	if (self->paranoid[0])
@@ -2271,10 +2263,10 @@ TEST_F(record, comes_to_a_breakpoint_whose_cpu_is_back)
 	self->cpu = self->cpus.cpu[self->cpus.nr - 1];
 	self->attr = breakpoint_attr();
 	ASSERT_EQ(0, listen_here(self));
-	if (cpu_online(self->cpu, false))
+	if (bp_cpu_online(self->cpu, false))
 		SKIP(return, "CPU %d cannot be taken offline", self->cpu);
 	self->hotplug_cpu = self->cpu;
-	ASSERT_EQ(0, cpu_online(self->cpu, true));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 	self->hotplug_cpu = 0;
 	ASSERT_EQ(0, bp_pin(self->cpu));
 	poke_twice(_metadata, self);
