@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the user sees: hits as they come, and the counts. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,9 +48,7 @@ struct report *report_new(const struct options *opt)
 	struct report *rep = xzalloc(sizeof(*rep));
 
 	rep->opt = opt;
-	rep->out = opt->out ? fopen(opt->out, "we") : stdout;
-	if (!rep->out)
-		die("cannot write to '%s': %s", opt->out, strerror(errno));
+	rep->out = open_output(opt->out);
 	return rep;
 }
 
@@ -78,8 +75,7 @@ void report_begin(struct report *rep, const struct location *loc, struct symbols
 
 void report_flush(struct report *rep)
 {
-	if (fflush(rep->out))
-		die("cannot write the report: %s", strerror(errno));
+	flush_output(rep->out);
 }
 
 uint64_t report_nr_hits(const struct report *rep)

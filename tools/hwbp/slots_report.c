@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the user sees of the kernel's account: who holds which registers. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -577,6 +576,5 @@ void slots_report(const struct options *opt)
 	check_choice(&view);
 	find_names(&view);
 	print_view(&view);
-	if (fflush(stdout) || ferror(stdout))
-		die("cannot write the report: %s", strerror(errno));
+	flush_output(stdout);
 }

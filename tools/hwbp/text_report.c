@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the user sees of changes of kernel text: each as it comes, and the counts. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,16 +48,8 @@ struct text_report *text_report_new(const struct options *opt)
 	struct text_report *rep = xzalloc(sizeof(*rep));
 
 	rep->opt = opt;
-	rep->out = opt->out ? fopen(opt->out, "we") : stdout;
-	if (!rep->out)
-		die("cannot write to '%s': %s", opt->out, strerror(errno));
+	rep->out = open_output(opt->out);
 	return rep;
-}
-
-static void flush(struct text_report *rep)
-{
-	if (fflush(rep->out) || ferror(rep->out))
-		die("cannot write the report: %s", strerror(errno));
 }
 
 void text_report_prepare(struct text_report *rep)
@@ -73,12 +64,12 @@ void text_report_begin(struct text_report *rep, uint64_t start)
 	if (!rep->opt->quiet)
 		fprintf(rep->out, "\n%11s %3s  %-18s  %-35s %6s  %s\n", "TIME", "CPU",
 			"ADDRESS", "SYMBOL", "LENGTH", "OLD -> NEW");
-	flush(rep);
+	flush_output(rep->out);
 }
 
 void text_report_flush(struct text_report *rep)
 {
-	flush(rep);
+	flush_output(rep->out);
 	text_names_begin(rep->names);
 }
 
@@ -293,5 +284,5 @@ void text_report_end(struct text_report *rep, uint64_t lost)
 		fprintf(rep->out, "%" PRIu64 " record%s missing; -b gives room for more\n", lost,
 			lost == 1 ? " is" : "s are");
 	free(list);
-	flush(rep);
+	flush_output(rep->out);
 }

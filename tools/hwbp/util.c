@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Messages, allocation and small files. */
 #define _GNU_SOURCE
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -116,6 +116,21 @@ char *read_line_of(const char *path)
 	}
 	line[strcspn(line, "\n")] = '\0';
 	return line;
+}
+
+FILE *open_output(const char *path)
+{
+	FILE *out = path ? fopen(path, "we") : stdout;
+
+	if (!out)
+		die("cannot write to '%s': %s", path, strerror(errno));
+	return out;
+}
+
+void flush_output(FILE *out)
+{
+	if (fflush(out) || ferror(out))
+		die("cannot write the report: %s", strerror(errno));
 }
 
 /* The file looks like "0-3,8". */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /*
@@ -52,6 +53,12 @@ char *printable(char *s);
 
 /* First line of a small file without its newline, NULL when unreadable. */
 char *read_line_of(const char *path);
+
+/* Where to write to: the file @path, which becomes empty, or stdout for NULL. */
+FILE *open_output(const char *path);
+
+/* Write out what @out still holds; dies if that, or anything before it, failed. */
+void flush_output(FILE *out);
 
 /* Call @fn for each CPU that is online. */
 void visit_online_cpus(void (*fn)(void *arg, int cpu), void *arg);
