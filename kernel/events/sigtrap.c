@@ -174,9 +174,14 @@ int perf_sigtrap_inherit(struct task_struct *child)
 
 int perf_sigtrap_prepare(struct task_struct *task)
 {
-	struct perf_sigtrap *st __free(kfree) = sigtrap_alloc();
+	struct perf_sigtrap *st __free(kfree) = NULL;
 	int err = 0;
 
+	/* It goes with the task, which needs no other by then. */
+	if (READ_ONCE(task->perf_sigtrap))
+		return 0;
+
+	st = sigtrap_alloc();
 	if (!st)
 		return -ENOMEM;
 

@@ -30,8 +30,6 @@ struct text_poke_record {
 		struct perf_event_header	header;
 		u64				addr;
 	} id;
-	u16		old_len;
-	u16		new_len;
 	const struct text_poke *poke;
 };
 
@@ -48,6 +46,7 @@ static void output_poke(struct perf_event *event, void *data)
 	static const u64 zero;
 	struct text_poke_record *record = data;
 	const struct text_poke *poke = record->poke;
+	const u16 len[] = { poke->old_len, poke->new_len };
 	struct perf_output_handle handle;
 	struct perf_sample_data sample;
 
@@ -66,8 +65,7 @@ static void output_poke(struct perf_event *event, void *data)
 		return;
 
 	perf_output_put(&handle, record->id);
-	perf_output_put(&handle, record->old_len);
-	perf_output_put(&handle, record->new_len);
+	perf_output_put(&handle, len);
 	__output_copy(&handle, poke->old, poke->old_len);
 	__output_copy(&handle, poke->new, poke->new_len);
 	__output_copy(&handle, &zero, text_poke_padding(poke));
@@ -89,8 +87,6 @@ void __perf_event_text_poke(const void *addr, const void *old, size_t old_len,
 	while (text_poke_piece(&rest, &piece)) {
 		struct text_poke_record record = {
 			.id.addr = piece.addr,
-			.old_len = piece.old_len,
-			.new_len = piece.new_len,
 			.poke	 = &piece,
 		};
 
