@@ -16,10 +16,11 @@ MAKEFLAGS += --no-print-directory
 # JOBS=          jobs of a kernel build
 # VMS=           virtual machines that run at a time
 # KEEP_TREE=1    build/linux is taken as it stands, uncommitted changes included
+# ALL=1          all suites on the debug kernel with 2 and with 4 CPUs
 # BUILD_LOCK=    a file on which kernel builds of several checkouts take turns
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK
+export LINUX JOBS BUILD_LOCK ALL
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
@@ -77,7 +78,8 @@ run: out/bzImage root
 shell: out/bzImage root
 	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
-# Every kernel with 2 and with 4 CPUs; the last line sums them up.
+# Every kernel with 2 and with 4 CPUs; the last line sums them up.  The suites are
+# shared out to the two debug machines, see patches/bin/test.
 TESTS := plain-2 plain-4 debug-2 debug-4
 test: deps-test out/bzImage out/debug/bzImage root
 	@VMS=$(VMS) $(BIN)/test out/test $(TESTS)
@@ -149,4 +151,6 @@ help:
 #: KEEP_TREE=1        build what stands in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        of the kernels; ACCEL=kvm: not emulated, but by KVM
+#: ALL=1              make test: all suites with 2 and with 4 CPUs on the debug
+#:                    kernel, too, which then takes twice as long
 #: TCG_THREAD=multi   a host thread for each emulated CPU in make test

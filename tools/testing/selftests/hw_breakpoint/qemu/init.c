@@ -373,18 +373,26 @@ static enum format parse_format(const char *word)
 	give_up("%s: unknown format '%s'", SUITES_FILE, word);
 }
 
-/* True if name matches one of the comma-separated patterns of hwbp.only=. */
+/*
+ * What the comma-separated patterns of hwbp.only= say: the last that matches
+ * decides, and says no if it begins with "!".  Without a match it is no, unless
+ * the first begins with "!".
+ */
 static bool wanted(const char *name)
 {
 	static const char *only;
 	char *copy, *pattern;
-	bool match = false;
+	bool match, not;
 
 	if (!only)
 		only = parameter("hwbp.only", "*");
+	match = *only == '!';
 	copy = strdup(only);
-	for (pattern = strtok(copy, ","); pattern; pattern = strtok(NULL, ","))
-		match |= !fnmatch(pattern, name, 0);
+	for (pattern = strtok(copy, ","); pattern; pattern = strtok(NULL, ",")) {
+		not = *pattern == '!';
+		if (!fnmatch(pattern + not, name, 0))
+			match = !not;
+	}
 	free(copy);
 	return match;
 }
