@@ -1199,10 +1199,9 @@ FIXTURE_VARIANT_ADD(replay, hotplug) {
 FIXTURE_VARIANT_ADD(replay, all_at_once) {
 	.rounds = 2, .everywhere = 1, .bpf = true, .text = 500, .elsewhere = 50,
 };
-/*
- * Not all of it together with hotplug: while a CPU comes or goes its listener is
- * not there, and deferred work that changes text may run on it.
- */
+FIXTURE_VARIANT_ADD(replay, all_at_once_and_hotplug) {
+	.rounds = 2, .everywhere = 1, .hotplug = true, .bpf = true, .text = 500, .elsewhere = 50,
+};
 
 static void add_area(FIXTURE_DATA(replay) *self, const char *name, unsigned long start,
 		     unsigned long end)
