@@ -334,6 +334,19 @@ void release_bp_slot(struct perf_event *bp);
 void perf_bp_event(struct perf_event *bp, struct pt_regs *regs);
 
 /**
+ * perf_bp_event_at - report a hit of what a breakpoint watched when it was hit
+ * @bp: the breakpoint
+ * @addr: its address then; the sample tells it
+ * @regs: registers at the hit
+ *
+ * For an architecture where a breakpoint may be changed between its hit and the
+ * report of it.
+ *
+ * Context: As perf_bp_event().
+ */
+void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
+
+/**
  * flush_ptrace_hw_breakpoint - drop all breakpoints a debugger set in a task
  * @tsk: current, at exec or exit
  */

@@ -322,7 +322,7 @@ static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
 	return user_mode(regs) ? bp->attr.exclude_user : bp->attr.exclude_kernel;
 }
 
-void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)
+void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 {
 	struct hw_perf_event *hwc = &bp->hw;
 	struct perf_sample_data data;
@@ -334,7 +334,7 @@ void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)
 	if (!is_sampling_event(bp))
 		return;
 
-	perf_sample_data_init(&data, bp->attr.bp_addr, hwc->last_period);
+	perf_sample_data_init(&data, addr, hwc->last_period);
 	if (hwc->sample_period != 1 || bp->attr.freq) {
 		if (local64_add_negative(1, &hwc->period_left))
 			return;
@@ -344,6 +344,11 @@ void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)
 
 	/* A debugger must see every hit: never throttle. */
 	__perf_event_overflow(bp, 0, &data, regs);
+}
+
+void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)
+{
+	perf_bp_event_at(bp, bp->attr.bp_addr, regs);
 }
 EXPORT_SYMBOL_GPL(perf_bp_event);
 

@@ -1389,6 +1389,71 @@ static void repointing_in_every_context_leaves_one_version(struct kunit *test)
 	run_anywhere();
 }
 
+static noinline __noclone void call_here(void)
+{
+	asm volatile("");
+}
+
+static noinline __noclone void call_there(void)
+{
+	asm volatile("");
+}
+
+static struct perf_event_attr calls_of(void (*function)(void))
+{
+	return watch((unsigned long *)function, HW_BREAKPOINT_X);
+}
+
+/* struct pair - two breakpoints on one instruction */
+struct pair {
+	struct hits		hits;
+	struct perf_event	*bp[2];
+	int			err;
+};
+
+/* Whichever is reported first moves the other, which was hit as well. */
+static void move_the_other(struct perf_event *bp, struct perf_sample_data *data,
+			   struct pt_regs *regs)
+{
+	struct perf_event_attr attr = calls_of(call_there);
+	struct pair *p = bp->overflow_handler_context;
+
+	if (data->addr != (unsigned long)call_here)
+		p->err = 1;
+	if (atomic_inc_return(&p->hits.nr) == 1 &&
+	    modify_wide_hw_breakpoint_local(p->bp[bp == p->bp[0]], &attr))
+		p->err = 2;
+}
+
+static void a_hit_has_the_address_that_was_hit(struct kunit *test)
+{
+	struct perf_event_attr attr = calls_of(call_here);
+	struct perf_event * __percpu *set;
+	struct pair p = { };
+	int i;
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	for (i = 0; i < 2; i++) {
+		set = keep_set(test, register_wide_hw_breakpoint(&attr, move_the_other, &p));
+		p.bp[i] = event_on(set, first_cpu());
+	}
+	call_here();
+	KUNIT_EXPECT_EQ(test, take_hits(&p.hits), 2);
+	KUNIT_EXPECT_EQ(test, p.err, 0);
+
+	/* One is there still, the other where it was moved to. */
+	atomic_set(&p.hits.nr, 1);
+	call_here();
+	KUNIT_EXPECT_EQ(test, take_hits(&p.hits), 2);
+	KUNIT_EXPECT_EQ(test, p.err, 0);
+	atomic_set(&p.hits.nr, 1);
+	call_there();
+	KUNIT_EXPECT_EQ(test, take_hits(&p.hits), 2);
+	KUNIT_EXPECT_EQ(test, p.err, 1);
+	run_anywhere();
+}
+
 static void a_wide_breakpoint_takes_a_register_of_every_possible_cpu(struct kunit *test)
 {
 	struct bp_class_books *books = &bp_books.class[TYPE_DATA];
@@ -2287,6 +2352,7 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_handler_can_repoint_its_breakpoint),
 	KUNIT_CASE(a_handler_is_not_hit_by_what_it_has_repointed),
 	KUNIT_CASE(repointing_in_every_context_leaves_one_version),
+	KUNIT_CASE(a_hit_has_the_address_that_was_hit),
 	KUNIT_CASE(a_wide_breakpoint_takes_a_register_of_every_possible_cpu),
 	KUNIT_CASE(there_are_as_many_wide_breakpoints_as_registers),
 	KUNIT_CASE(a_wide_breakpoint_is_refused_as_a_whole),

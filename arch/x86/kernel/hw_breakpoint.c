@@ -628,21 +628,19 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 {
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
 	unsigned long hits = *dr6 & DR_TRAP_BITS;
+	struct bp_reg was[HBP_NUM];
 	int slot;
 
 	if (!hits)
 		return false;
 
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		struct bp_reg *reg = &bp->reg[slot];
-		struct perf_event *event;
-		bool execute;
+	/* The handler of one may re-point those that come after it. */
+	for_each_slot(slot, hits)
+		was[slot] = bp->reg[slot];
 
-		if (!(hits & (DR_TRAP0 << slot)))
-			continue;
-
-		event = READ_ONCE(reg->event);
-		execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
+	for_each_slot(slot, hits) {
+		const struct bp_reg *reg = &was[slot];
+		bool execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
 
 		/*
 		 * The bit may be set for a slot that is not armed: ignore it.
@@ -672,11 +670,11 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 			regs->flags |= X86_EFLAGS_RF;
 
 		/* Hits of the kernel debugger go on to the die chain. */
-		if (!event && !user_mode(regs))
+		if (!reg->event && !user_mode(regs))
 			continue;
 		*dr6 &= ~(DR_TRAP0 << slot);
-		if (event)
-			perf_bp_event(event, regs);
+		if (reg->event)
+			perf_bp_event_at(reg->event, reg->hw.address, regs);
 	}
 
 	if (*dr6)
