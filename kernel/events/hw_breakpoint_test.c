@@ -1339,6 +1339,143 @@ static void nmi_end(void) { }
 #endif
 
 /* It counts in the middle of changes, and of everything else. */
+/**
+ * struct middle - changes that come while a version is written or read
+ * @hits: accesses to the memory of the version
+ * @bp: what is changed
+ * @changes: how often, each time to another word
+ * @err: a change failed, or did not find what it had written
+ */
+struct middle {
+	struct hits		hits;
+	struct perf_event	*bp;
+	int			changes;
+	int			err;
+};
+
+#define VERSION_WORDS	(sizeof(struct bp_version) / sizeof(unsigned long))
+
+static struct perf_event_attr half_word(unsigned long *word)
+{
+	struct perf_event_attr attr = watch(word, HW_BREAKPOINT_W | HW_BREAKPOINT_R);
+
+	attr.bp_len = HW_BREAKPOINT_LEN_4;
+	return attr;
+}
+
+static bool watches(struct perf_event *bp, const struct perf_event_attr *attr)
+{
+	struct hw_breakpoint_range range;
+	struct arch_hw_breakpoint hw;
+
+	read_wide_hw_breakpoint_local(bp, &range);
+	bp_current_version(bp, &hw);
+	return range.addr == attr->bp_addr && range.len == attr->bp_len &&
+	       range.type == attr->bp_type && hw.address == attr->bp_addr;
+}
+
+static void come_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
+			       struct pt_regs *regs)
+{
+	struct middle *m = bp->overflow_handler_context;
+	int i;
+
+	if (atomic_inc_return(&m->hits.nr) > 1)
+		return;
+	for (i = 0; i < m->changes; i++) {
+		struct perf_event_attr attr = half_word(&words[4 + i]);
+
+		if (modify_wide_hw_breakpoint_local(m->bp, &attr) ||
+		    !watches(m->bp, &attr))
+			m->err = 1;
+	}
+}
+
+/* The set whose member here is changed; the other watches the word of its version. */
+static struct perf_event * __percpu *watch_version(struct kunit *test, struct middle *m,
+						   struct bp_version *version,
+						   unsigned int word, u32 type)
+{
+	struct perf_event_attr attr = watch((unsigned long *)version + word, type);
+
+	atomic_set(&m->hits.nr, 0);
+	return keep_set(test, register_wide_hw_breakpoint(&attr, come_in_the_middle, m));
+}
+
+static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct middle m = { .changes = 1 };
+	struct perf_event * __percpu *set;
+	unsigned int word, nr_hit = 0;
+	struct bp_versions *v;
+	struct hits hits = { };
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	m.bp = event_on(keep_set(test, register_wide_hw_breakpoint(&attr, record_hit, &hits)),
+			first_cpu());
+	v = m.bp->hw.bp_versions;
+
+	for (word = 0; word < VERSION_WORDS; word++) {
+		attr = watch(&words[word % 2], HW_BREAKPOINT_W);
+		set = watch_version(test, &m, &v->version[!v->now], word, HW_BREAKPOINT_W);
+		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+		nr_hit += take_hits(&m.hits) > 0;
+		drop_set(test, set);
+
+		/* What ends last counts. */
+		KUNIT_EXPECT_TRUE_MSG(test, watches(m.bp, &attr), "word %u", word);
+		KUNIT_EXPECT_EQ(test, v->depth, 0U);
+		write_word(&words[4]);
+		KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+		write_word(&words[word % 2]);
+		KUNIT_EXPECT_EQ(test, take_hits(&hits), 1);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	run_anywhere();
+}
+
+/* Two changes: the second one writes to what the first one took from the reader. */
+static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+	struct perf_event_attr last = half_word(&words[5]);
+	struct middle m = { .changes = 2 };
+	struct perf_event * __percpu *set;
+	struct hw_breakpoint_range range;
+	unsigned int word, nr_hit = 0;
+	struct bp_versions *v;
+	struct hits hits = { };
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	m.bp = event_on(keep_set(test, register_wide_hw_breakpoint(&attr, record_hit, &hits)),
+			first_cpu());
+	v = m.bp->hw.bp_versions;
+
+	for (word = 0; word < VERSION_WORDS; word++) {
+		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+		set = watch_version(test, &m, &v->version[v->now], word,
+				    HW_BREAKPOINT_R | HW_BREAKPOINT_W);
+		read_wide_hw_breakpoint_local(m.bp, &range);
+		drop_set(test, set);
+
+		if (!take_hits(&m.hits)) {
+			KUNIT_EXPECT_EQ(test, range.addr, attr.bp_addr);
+			continue;
+		}
+		nr_hit++;
+		KUNIT_EXPECT_EQ_MSG(test, range.addr, last.bp_addr, "word %u", word);
+		KUNIT_EXPECT_EQ_MSG(test, range.len, last.bp_len, "word %u", word);
+		KUNIT_EXPECT_EQ_MSG(test, range.type, last.bp_type, "word %u", word);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 1U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	run_anywhere();
+}
+
 static void repointing_in_every_context_leaves_one_version(struct kunit *test)
 {
 	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
@@ -2351,6 +2488,8 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(what_cannot_be_repointed_stays),
 	KUNIT_CASE(a_handler_can_repoint_its_breakpoint),
 	KUNIT_CASE(a_handler_is_not_hit_by_what_it_has_repointed),
+	KUNIT_CASE(a_change_in_the_middle_of_another_leaves_both_whole),
+	KUNIT_CASE(a_change_in_the_middle_of_reading_is_read_whole),
 	KUNIT_CASE(repointing_in_every_context_leaves_one_version),
 	KUNIT_CASE(a_hit_has_the_address_that_was_hit),
 	KUNIT_CASE(a_wide_breakpoint_takes_a_register_of_every_possible_cpu),

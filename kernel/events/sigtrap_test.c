@@ -3,9 +3,12 @@
  * KUnit tests of the queue of hits, against a list that keeps everything.
  */
 #include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/irq_work.h>
+#include <linux/perf_event.h>
 #include <linux/prandom.h>
 #include <linux/preempt.h>
-#include <linux/irq_work.h>
 #include <linux/slab.h>
 
 #include "sigtrap.h"
@@ -200,6 +203,61 @@ static void interrupts_lose_and_double_nothing(struct kunit *test)
 	KUNIT_EXPECT_GT(test, taken_irq, 0);
 }
 
+/* ---- A breakpoint on the queue puts in a hit, wherever the queue is touched ---- */
+
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+struct middle {
+	struct sigtrap_hits hits;
+	int touched;
+};
+
+static void put_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
+			      struct pt_regs *regs)
+{
+	struct middle *m = bp->overflow_handler_context;
+	struct sigtrap_hit inner = some_hit(8);
+
+	if (!m->touched++)
+		sigtrap_hits_put(&m->hits, &inner);
+}
+
+static void a_hit_in_the_middle_of_another_is_not_lost(struct kunit *test)
+{
+	struct middle *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct sigtrap_hit outer = some_hit(7), inner = some_hit(8), out;
+	struct perf_event * __percpu *set;
+	unsigned int at, nr_places = 0;
+	struct perf_event_attr attr;
+	int nr_outer, nr_inner;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	for (at = 0; at < offsetof(struct sigtrap_hits, place[1]); at += 4) {
+		memset(m, 0, sizeof(*m));
+		hw_breakpoint_init(&attr);
+		attr.bp_addr = (unsigned long)&m->hits + at;
+		attr.bp_len = HW_BREAKPOINT_LEN_4;
+		attr.bp_type = HW_BREAKPOINT_RW;
+		set = register_wide_hw_breakpoint(&attr, put_in_the_middle, m);
+		KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+		KUNIT_EXPECT_TRUE(test, sigtrap_hits_put(&m->hits, &outer));
+		unregister_wide_hw_breakpoint(set);
+
+		nr_places += m->touched > 0;
+		nr_outer = 0;
+		nr_inner = 0;
+		while (sigtrap_hits_take(&m->hits, &out)) {
+			nr_outer += same(&out, &outer);
+			nr_inner += same(&out, &inner);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, nr_outer, 1, "at %u", at);
+		KUNIT_EXPECT_EQ_MSG(test, nr_inner, m->touched > 0, "at %u", at);
+		KUNIT_EXPECT_FALSE(test, sigtrap_hits_due(&m->hits));
+	}
+	/* Both counters, and what belongs to the hit */
+	KUNIT_EXPECT_GE(test, nr_places, 4U);
+}
+#endif
+
 static struct kunit_case sigtrap_cases[] = {
 	KUNIT_CASE(a_new_queue_is_empty),
 	KUNIT_CASE(a_full_queue_refuses_and_keeps_what_it_has),
@@ -207,6 +265,9 @@ static struct kunit_case sigtrap_cases[] = {
 	KUNIT_CASE(numbers_may_run_over),
 	KUNIT_CASE(a_hit_waits_for_the_one_that_it_interrupted),
 	KUNIT_CASE(interrupts_lose_and_double_nothing),
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+	KUNIT_CASE(a_hit_in_the_middle_of_another_is_not_lost),
+#endif
 	{ }
 };
 
