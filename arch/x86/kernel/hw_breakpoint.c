@@ -168,16 +168,30 @@ static void write_dr7(unsigned long dr7)
 	this_cpu_write(cpu_dr7, dr7);
 }
 
+/*
+ * While DR7 is clear the address may be that of a guest of KVM, which loads ours
+ * with hw_breakpoint_restore() before anything is armed.
+ */
+static bool is_lent(const struct bp_cpu *bp, int slot)
+{
+	unsigned long address;
+
+	get_debugreg(address, slot);
+	return (bp->known & BIT(slot)) && address != bp->reg[slot].hw.address;
+}
+
 static void write_address(struct bp_cpu *bp, int slot, unsigned long address)
 {
 	struct bp_reg *reg = &bp->reg[slot];
+	bool lent = unlikely(bp->held) && is_lent(bp, slot);
 
 	if ((bp->known & BIT(slot)) && reg->hw.address == address)
 		return;
 
-	reg->hw.address = address;
+	WRITE_ONCE(reg->hw.address, address);
 	barrier();
-	set_debugreg(address, slot);
+	if (!lent)
+		set_debugreg(address, slot);
 	bp->known |= BIT(slot);
 }
 
@@ -527,15 +541,21 @@ void arch_hw_breakpoint_commit(void)
 
 static void load_addresses(struct bp_cpu *bp)
 {
-	int slot;
+	unsigned long address;
 	u8 known = 0;
+	int slot;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		struct bp_reg *reg = &bp->reg[slot];
 
 		if (!dr7_enabled(this_cpu_read(cpu_dr7_armed), slot))
 			continue;
-		set_debugreg(reg->hw.address, slot);
+		/* An NMI may re-point it. */
+		do {
+			address = READ_ONCE(reg->hw.address);
+			set_debugreg(address, slot);
+			barrier();
+		} while (address != READ_ONCE(reg->hw.address));
 		if (reg->hw.mask)
 			write_mask(slot, reg->hw.mask);
 		known |= BIT(slot);
@@ -627,14 +647,15 @@ core_initcall(hw_breakpoint_setup);
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 {
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
-	unsigned long hits = *dr6 & DR_TRAP_BITS;
+	unsigned long hits = *dr6 & DR_TRAP_BITS, armed;
 	struct bp_reg was[HBP_NUM];
 	int slot;
 
 	if (!hits)
 		return false;
 
-	/* The handler of one may re-point those that come after it. */
+	/* The handler of one may re-point, disarm or arm those that come after it. */
+	armed = this_cpu_read(cpu_dr7_armed);
 	for_each_slot(slot, hits)
 		was[slot] = bp->reg[slot];
 
@@ -647,7 +668,7 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 		 * A fault on the very write that disarms it must not come again,
 		 * that of another slot after a step has to.
 		 */
-		if (!dr7_enabled(this_cpu_read(cpu_dr7_armed), slot)) {
+		if (!dr7_enabled(armed & this_cpu_read(cpu_dr7_armed), slot)) {
 			if (execute && reg->hw.address == regs->ip &&
 			    !(*dr6 & DR_STEP))
 				regs->flags |= X86_EFLAGS_RF;

@@ -1190,6 +1190,38 @@ static void registers_that_were_lost_are_restored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hits[2], 1);
 }
 
+/* An NMI re-points while a guest of KVM has the registers: they are its own. */
+static void repointing_leaves_a_guest_its_registers(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], 8, HW_BREAKPOINT_W);
+	struct fixture *f = test->priv;
+	struct perf_event * __percpu *set;
+	struct regs guest, lent, after;
+	int err, hits;
+
+	set = register_wide_hw_breakpoint(&attr, record_hit, &f->hits[1]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	attr = watch(&words[1], 8, HW_BREAKPOINT_W);
+
+	local_irq_disable();
+	set_debugreg(0UL, 7);
+	scramble_registers();
+	read_regs(&guest);
+	err = modify_wide_hw_breakpoint_local(*this_cpu_ptr(set), &attr);
+	read_regs(&lent);
+	hw_breakpoint_restore();
+	read_regs(&after);
+	hits = write_hits(f, 1);
+	local_irq_enable();
+	unregister_wide_hw_breakpoint(set);
+
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_MEMEQ(test, &lent, &guest, sizeof(lent));
+	KUNIT_EXPECT_EQ(test, nr_enabled(&after), 1);
+	KUNIT_EXPECT_GE(test, slot_at(&after, &words[1]), 0);
+	KUNIT_EXPECT_EQ(test, hits, 1);
+}
+
 static void registers_that_others_used_are_not_believed(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -1746,6 +1778,7 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(local_db_save_silences_until_local_db_restore),
 	KUNIT_CASE(local_db_restore_arms_what_is_wanted_by_then),
 	KUNIT_CASE(registers_that_were_lost_are_restored),
+	KUNIT_CASE(repointing_leaves_a_guest_its_registers),
 	KUNIT_CASE(registers_that_others_used_are_not_believed),
 	KUNIT_CASE(a_debugger_gets_registers_next_to_perf),
 	KUNIT_CASE(a_debugger_that_is_entered_silences_the_cpu),
