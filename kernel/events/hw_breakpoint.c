@@ -22,12 +22,12 @@
  *  arch_uninstall_hw_breakpoint()	take the register away, IRQs off
  *  hw_breakpoint_weight()		registers it takes; optional, 1
  *
- * and calls perf_bp_event() for each hit, either from its trap handler, which
- * it tells by ARCH_HW_BREAKPOINT_TRAP, or from hw_breakpoint_exceptions_notify()
- * in the die chain.  With ARCH_HW_BREAKPOINT_BATCH it may put off what install
- * and uninstall do to the hardware: all calls that perf makes at one time stand
- * between arch_hw_breakpoint_begin() and arch_hw_breakpoint_commit().  With
- * ARCH_HW_BREAKPOINT_REPOINT breakpoints can be changed in any context:
+ * and calls perf_bp_event() or perf_bp_event_at() for each hit, from its trap
+ * handler, which it tells by ARCH_HW_BREAKPOINT_TRAP, or in the die chain, from
+ * hw_breakpoint_exceptions_notify().  With ARCH_HW_BREAKPOINT_BATCH it may put off
+ * what install and uninstall do to the hardware: all calls that perf makes at one
+ * time stand between arch_hw_breakpoint_begin() and arch_hw_breakpoint_commit().
+ * With ARCH_HW_BREAKPOINT_REPOINT breakpoints can be changed in any context:
  * arch_hw_breakpoint_repoint() makes hw.info what bp_current_version() says.
  */
 

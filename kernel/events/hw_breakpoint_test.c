@@ -1338,17 +1338,18 @@ static void nmi_send(void) { }
 static void nmi_end(void) { }
 #endif
 
-/* It counts in the middle of changes, and of everything else. */
 /**
  * struct middle - changes that come while a version is written or read
  * @hits: accesses to the memory of the version
  * @bp: what is changed
+ * @task: the one that writes or reads; others may search memory
  * @changes: how often, each time to another word
  * @err: a change failed, or did not find what it had written
  */
 struct middle {
 	struct hits		hits;
 	struct perf_event	*bp;
+	struct task_struct	*task;
 	int			changes;
 	int			err;
 };
@@ -1380,7 +1381,7 @@ static void come_in_the_middle(struct perf_event *bp, struct perf_sample_data *d
 	struct middle *m = bp->overflow_handler_context;
 	int i;
 
-	if (atomic_inc_return(&m->hits.nr) > 1)
+	if (current != m->task || atomic_inc_return(&m->hits.nr) > 1)
 		return;
 	for (i = 0; i < m->changes; i++) {
 		struct perf_event_attr attr = half_word(&words[4 + i]);
@@ -1405,7 +1406,7 @@ static struct perf_event * __percpu *watch_version(struct kunit *test, struct mi
 static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *test)
 {
 	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
-	struct middle m = { .changes = 1 };
+	struct middle m = { .task = current, .changes = 1 };
 	struct perf_event * __percpu *set;
 	unsigned int word, nr_hit = 0;
 	struct bp_versions *v;
@@ -1442,7 +1443,7 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 {
 	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
 	struct perf_event_attr last = half_word(&words[5]);
-	struct middle m = { .changes = 2 };
+	struct middle m = { .task = current, .changes = 2 };
 	struct perf_event * __percpu *set;
 	struct hw_breakpoint_range range;
 	unsigned int word, nr_hit = 0;
@@ -1476,6 +1477,7 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 	run_anywhere();
 }
 
+/* It counts in the middle of changes, and of everything else. */
 static void repointing_in_every_context_leaves_one_version(struct kunit *test)
 {
 	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
@@ -1526,14 +1528,15 @@ static void repointing_in_every_context_leaves_one_version(struct kunit *test)
 	run_anywhere();
 }
 
+/* Different, so that they are two. */
 static noinline __noclone void call_here(void)
 {
-	asm volatile("");
+	asm volatile("# here");
 }
 
 static noinline __noclone void call_there(void)
 {
-	asm volatile("");
+	asm volatile("# there");
 }
 
 static struct perf_event_attr calls_of(void (*function)(void))

@@ -14,7 +14,7 @@
 #define HBP_NUM			4
 #define hw_breakpoint_slots(class)	(HBP_NUM)
 
-/* The trap handler calls perf_bp_event() itself */
+/* The trap handler calls perf_bp_event_at() itself */
 #define ARCH_HW_BREAKPOINT_TRAP
 /* Registers are written once for all that perf changes at one time */
 #define ARCH_HW_BREAKPOINT_BATCH

@@ -731,12 +731,13 @@ static inline void bp_wait_for_state(pid_t pid, char state)
 	char path[64], text[512], *p;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	while (!bp_read_file(path, text, sizeof(text))) {
-		p = strrchr(text, ')');
-		if (p && p[2] == state)
-			break;
+	/* Who goes to sleep says so a little before. */
+	do {
 		usleep(1000);
-	}
+		if (bp_read_file(path, text, sizeof(text)))
+			return;
+		p = strrchr(text, ')');
+	} while (!p || p[2] != state);
 }
 
 static inline int bp_cpu_online(int cpu, bool online)

@@ -15,7 +15,6 @@
 
 #include "bp_test.h"
 
-
 #define SECOND			1000000000ULL
 #define DEFAULT_SECONDS		10
 
