@@ -16,11 +16,11 @@ MAKEFLAGS += --no-print-directory
 # JOBS=          jobs of a kernel build
 # VMS=           virtual machines that run at a time
 # KEEP_TREE=1    build/linux is taken as it stands, uncommitted changes included
-# ALL=1          all suites on the debug kernel with 2 and with 4 CPUs
+# FULL=1         all suites on the debug kernel with 2 and with 4 CPUs
 # BUILD_LOCK=    a file on which kernel builds of several checkouts take turns
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK ALL
+export LINUX JOBS BUILD_LOCK FULL
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
@@ -151,6 +151,6 @@ help:
 #: KEEP_TREE=1        build what stands in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        of the kernels; ACCEL=kvm: not emulated, but by KVM
-#: ALL=1              make test: all suites with 2 and with 4 CPUs on the debug
+#: FULL=1             make test: all suites with 2 and with 4 CPUs on the debug
 #:                    kernel, too, which then takes twice as long
 #: TCG_THREAD=multi   a host thread for each emulated CPU in make test
