@@ -98,7 +98,7 @@ static inline struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *a
  * @bp: the breakpoint, which perf schedules in
  *
  * For a guaranteed breakpoint a flexible one is scheduled out where need be, for
- * a flexible one one that is to have its turn later.
+ * a flexible one another that is to have its turn later.
  *
  * Context: Interrupts off, both perf contexts of this CPU locked.
  * Return: 0, or -ENOSPC if it is not the turn of @bp.

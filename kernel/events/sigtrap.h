@@ -70,6 +70,7 @@ static inline bool sigtrap_hits_put(struct sigtrap_hits *hits,
 
 	i = n % SIGTRAP_HITS;
 	hits->place[i].hit = *hit;
+	/* Pairs with the acquire in sigtrap_hits_take(). */
 	smp_store_release(&hits->place[i].serial, n + 1);
 	return true;
 }
@@ -87,6 +88,7 @@ static inline bool sigtrap_hits_take(struct sigtrap_hits *hits,
 {
 	u32 n = hits->taken, i = n % SIGTRAP_HITS;
 
+	/* Pairs with the release in sigtrap_hits_put(). */
 	if (smp_load_acquire(&hits->place[i].serial) != n + 1)
 		return false;
 

@@ -1362,7 +1362,8 @@ TEST_F(ending, all_at_once)
 	int err;
 
 	if (!geteuid() && cpus.nr > 1)
-		last_cpu = self->hotplug = cpus.cpu[cpus.nr - 1];
+		last_cpu = cpus.cpu[cpus.nr - 1];
+		self->hotplug = last_cpu;
 	err = run_bounded(torture_all, TORTURE_TIME, 60);
 	ASSERT_NE(-ETIMEDOUT, err) TH_LOG("something hangs");
 	EXPECT_EQ(0, err);

@@ -273,9 +273,9 @@ FIXTURE_SETUP(place)
 	self->cpus = bp_online_cpus();
 	self->place = place;
 	self->cpu = -1;
-	ASSERT_TRUE(bp_map_page(PROT_READ | PROT_WRITE) != NULL);
+	ASSERT_NE(NULL, bp_map_page(PROT_READ | PROT_WRITE));
 	shared = bp_map_shared();
-	ASSERT_TRUE(shared != NULL);
+	ASSERT_NE(NULL, shared);
 
 	if (place == RUNNING || place == OTHER_CPU)
 		BP_NEED_CPUS(self->cpus, 2);
@@ -752,9 +752,9 @@ FIXTURE(attr)
 FIXTURE_SETUP(attr)
 {
 	self->cpus = bp_online_cpus();
-	ASSERT_TRUE(bp_map_page(PROT_READ | PROT_WRITE) != NULL);
+	ASSERT_NE(NULL, bp_map_page(PROT_READ | PROT_WRITE));
 	shared = bp_map_shared();
-	ASSERT_TRUE(shared != NULL);
+	ASSERT_NE(NULL, shared);
 	self->attr = spot_attr(FIRST_BYTE);
 	bp_read_file(MAX_STACK, self->max_stack, sizeof(self->max_stack));
 }
@@ -1008,7 +1008,7 @@ static void try_size(struct __test_metadata *_metadata, int fd,
 	union sized_attr *a = calloc(2, sizeof(*a));
 	int err, opened;
 
-	ASSERT_TRUE(a != NULL);
+	ASSERT_NE(NULL, a);
 	for (int i = 0; i < 2; i++) {
 		a[i].attr = *attr;
 		a[i].attr.size = size;
@@ -1131,7 +1131,8 @@ TEST_F(attr, kernel_address_is_for_the_privileged)
 	BP_NEED_ROOT();
 	self->attr.exclude_kernel = 0;
 	self->attr.inherit = 1;
-	p.attr = p.kernel = self->attr;
+	p.kernel = self->attr;
+	p.attr = self->attr;
 	p.kernel.bp_addr = KERNEL_ADDR;
 	p.fd = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, p.fd);
