@@ -1106,6 +1106,7 @@ static void a_repointed_breakpoint_has_its_new_length_and_kind(struct kunit *tes
 {
 	struct perf_event_attr attr = watch(&words[2], HW_BREAKPOINT_RW);
 	struct perf_event * __percpu *set;
+	struct perf_event *bp;
 	u8 *bytes = (u8 *)&words[2];
 	struct hits hits = { };
 
@@ -1115,7 +1116,8 @@ static void a_repointed_breakpoint_has_its_new_length_and_kind(struct kunit *tes
 
 	attr.bp_addr += 4;
 	attr.bp_len = 2;
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(event_on(set, raw_smp_processor_id()), &attr), 0);
+	bp = event_on(set, raw_smp_processor_id());
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), 0);
 	WRITE_ONCE(bytes[3], 1);
 	WRITE_ONCE(bytes[6], 1);
 	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
@@ -1392,7 +1394,21 @@ static void come_in_the_middle(struct perf_event *bp, struct perf_sample_data *d
 	}
 }
 
-/* The set whose member here is changed; the other watches the word of its version. */
+/* Registers what is changed; its versions are returned. */
+static struct bp_versions *begin_in_the_middle(struct kunit *test, struct middle *m,
+					       struct hits *hits)
+{
+	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
+
+	require_repoint(test);
+	run_on(test, first_cpu());
+	m->bp = event_on(keep_set(test, register_wide_hw_breakpoint(&attr, record_hit, hits)),
+			 first_cpu());
+	m->task = current;
+	return m->bp->hw.bp_versions;
+}
+
+/* One more set, which watches a word of a version. */
 static struct perf_event * __percpu *watch_version(struct kunit *test, struct middle *m,
 						   struct bp_version *version,
 						   unsigned int word, u32 type)
@@ -1405,19 +1421,14 @@ static struct perf_event * __percpu *watch_version(struct kunit *test, struct mi
 
 static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *test)
 {
-	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
-	struct middle m = { .task = current, .changes = 1 };
+	struct middle m = { .changes = 1 };
 	struct perf_event * __percpu *set;
 	unsigned int word, nr_hit = 0;
+	struct perf_event_attr attr;
 	struct bp_versions *v;
 	struct hits hits = { };
 
-	require_repoint(test);
-	run_on(test, first_cpu());
-	m.bp = event_on(keep_set(test, register_wide_hw_breakpoint(&attr, record_hit, &hits)),
-			first_cpu());
-	v = m.bp->hw.bp_versions;
-
+	v = begin_in_the_middle(test, &m, &hits);
 	for (word = 0; word < VERSION_WORDS; word++) {
 		attr = watch(&words[word % 2], HW_BREAKPOINT_W);
 		set = watch_version(test, &m, &v->version[!v->now], word, HW_BREAKPOINT_W);
@@ -1443,19 +1454,14 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 {
 	struct perf_event_attr attr = watch(&words[0], HW_BREAKPOINT_W);
 	struct perf_event_attr last = half_word(&words[5]);
-	struct middle m = { .task = current, .changes = 2 };
+	struct middle m = { .changes = 2 };
 	struct perf_event * __percpu *set;
 	struct hw_breakpoint_range range;
 	unsigned int word, nr_hit = 0;
 	struct bp_versions *v;
 	struct hits hits = { };
 
-	require_repoint(test);
-	run_on(test, first_cpu());
-	m.bp = event_on(keep_set(test, register_wide_hw_breakpoint(&attr, record_hit, &hits)),
-			first_cpu());
-	v = m.bp->hw.bp_versions;
-
+	v = begin_in_the_middle(test, &m, &hits);
 	for (word = 0; word < VERSION_WORDS; word++) {
 		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
 		set = watch_version(test, &m, &v->version[v->now], word,
@@ -1489,7 +1495,7 @@ static void repointing_in_every_context_leaves_one_version(struct kunit *test)
 	scuffle = (struct scuffle) { };
 	scuffle.work = IRQ_WORK_INIT_HARD(take_part_in_interrupt);
 	scuffle.set = keep_set(test, register_wide_hw_breakpoint(&attr, record_hit,
-								  &scuffle.hits));
+								 &scuffle.hits));
 	bp = event_on(scuffle.set, first_cpu());
 	nmi_begin(test);
 
