@@ -123,7 +123,8 @@ static bool own_task_is_full(const struct perf_event *bp)
 		return false;
 
 	rcu_read_lock();
-	ctx = rcu_dereference(task->perf_event_ctxp);
+	/* perf does not tell sparse that it is under RCU. */
+	ctx = READ_ONCE(task->perf_event_ctxp);
 	full = ctx && bp_slots_full(&bp_books, &spec, &ctx->bp_domain);
 	rcu_read_unlock();
 

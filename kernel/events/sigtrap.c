@@ -58,6 +58,12 @@ static void describe(struct kernel_siginfo *info, const struct sigtrap_hit *hit)
 	info->si_perf_flags = hit->flags;
 }
 
+/* Of current, which alone changes where it is */
+static spinlock_t *siglock(void)
+{
+	return &rcu_access_pointer(current->sighand)->siglock;
+}
+
 static void send_next(struct callback_head *work)
 {
 	struct perf_sigtrap *st = container_of(work, struct perf_sigtrap, work);
@@ -66,7 +72,7 @@ static void send_next(struct callback_head *work)
 	/* A hit that comes from here on adds the work again. */
 	xchg(&st->work_added, 0);
 
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(siglock());
 	WRITE_ONCE(st->sending, true);
 	/* One that is ignored does not become pending: then the next. */
 	while (!sigismember(&current->pending.signal, SIGTRAP) &&
@@ -75,7 +81,7 @@ static void send_next(struct callback_head *work)
 		send_sigqueue_locked(&st->pending);
 	}
 	WRITE_ONCE(st->sending, false);
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(siglock());
 }
 
 static void add_work(struct perf_sigtrap *st)
@@ -143,11 +149,11 @@ void perf_sigtrap_exec(void)
 	if (!current->perf_sigtrap)
 		return;
 
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(siglock());
 	perf_sigtrap_forget(current);
 	flush_sigqueue_code(&current->pending, SIGTRAP, TRAP_PERF);
 	recalc_sigpending();
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(siglock());
 }
 
 /* ---- Beginning and end ---- */
