@@ -152,5 +152,5 @@ help:
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        of the kernels; ACCEL=kvm: not emulated, but by KVM
 #: FULL=1             make test: all suites with 2 and with 4 CPUs on the debug
-#:                    kernel, too, which then takes twice as long
+#:                    kernel, too, which then takes longer
 #: TCG_THREAD=multi   a host thread for each emulated CPU in make test

@@ -183,11 +183,12 @@ static bool is_lent(const struct bp_cpu *bp, int slot)
 static void write_address(struct bp_cpu *bp, int slot, unsigned long address)
 {
 	struct bp_reg *reg = &bp->reg[slot];
-	bool lent = unlikely(bp->held) && is_lent(bp, slot);
+	bool lent;
 
 	if ((bp->known & BIT(slot)) && reg->hw.address == address)
 		return;
 
+	lent = unlikely(bp->held) && is_lent(bp, slot);
 	WRITE_ONCE(reg->hw.address, address);
 	barrier();
 	if (!lent)
