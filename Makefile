@@ -15,12 +15,13 @@ MAKEFLAGS += --no-print-directory
 # CC=            the compiler of the kernels
 # JOBS=          jobs of a kernel build
 # VMS=           virtual machines that run at a time
+# ONLY= KERNEL= CPUS= REPEAT= SEED=   of make test, see make help
 # KEEP_TREE=1    build/linux is taken as it stands, uncommitted changes included
 # FULL=1         all suites on the debug kernel with 2 and with 4 CPUs
 # BUILD_LOCK=    a file on which kernel builds of several checkouts take turns
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK FULL
+export LINUX JOBS BUILD_LOCK FULL ONLY REPEAT SEED
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
@@ -33,6 +34,10 @@ OURS := $(QEMU)/ours.config $(EXTRA_CONFIG)
 
 ROOT_FS := build/root
 MKROOT := $(QEMU)/mkroot --linux build/linux --out $(ROOT_FS)
+
+# A step ends with the make that started it, however that ends.
+STEP := setpriv --pdeathsig TERM
+WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test bench \
 	baseline lint bisect arm64 clean distclean help deps-test out/bzImage \
@@ -49,15 +54,15 @@ refresh:
 	@$(BIN)/refresh
 
 out/bzImage: tree
-	@LOCALVERSION=-hwbp $(BIN)/kernel build/linux build/obj/plain $@ $(PLAIN) $(OURS)
+	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/plain $@ $(PLAIN) $(OURS)
 
 debug: out/debug/bzImage
 out/debug/bzImage: tree
-	@LOCALVERSION=-hwbp $(BIN)/kernel build/linux build/obj/debug $@ $(DEBUG) $(OURS)
+	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/debug $@ $(DEBUG) $(OURS)
 
 base: out/base/bzImage
 out/base/bzImage: build/base-src
-	@$(BIN)/kernel build/base-src build/obj/base-plain $@ $(PLAIN) $(EXTRA_CONFIG)
+	@$(STEP) $(BIN)/kernel build/base-src build/obj/base-plain $@ $(PLAIN) $(EXTRA_CONFIG)
 
 # The same files as the root commit of build/linux, for a build of their own.
 build/base-src: tree
@@ -68,37 +73,47 @@ build/base-src: tree
 
 deps-test:
 	@$(BIN)/deps build test
+	@$(BIN)/emulator
 
 root: deps-test tree
-	@$(MKROOT)
+	@$(STEP) $(MKROOT)
 
 run: out/bzImage root
-	@$(QEMU)/vm tour --kernel out/bzImage --root $(ROOT_FS) --out out/run
+	@$(WITH_QEMU) $(STEP) $(QEMU)/vm tour --kernel out/bzImage --root $(ROOT_FS) --out out/run
 
 shell: out/bzImage root
-	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
+	@$(WITH_QEMU) $(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
 # Every kernel with 2 and with 4 CPUs; the last line sums them up.  The suites are
-# shared out to the two debug machines, see patches/bin/test.
-TESTS := plain-2 plain-4 debug-2 debug-4
-test: deps-test out/bzImage out/debug/bzImage root
-	@VMS=$(VMS) $(BIN)/test out/test $(TESTS)
+# shared out to the two debug machines, see patches/bin/test.  One suite runs with
+# one kernel and one number of CPUs, if nothing else is said.
+ifneq ($(ONLY),)
+KERNEL ?= plain
+CPUS ?= 2
+endif
+IMAGE_plain := out/bzImage
+IMAGE_debug := out/debug/bzImage
+KERNELS := $(or $(KERNEL),plain debug)
+TESTS := $(foreach k,$(KERNELS),$(foreach c,$(or $(CPUS),2 4),$k-$c))
+test: deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
+	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
 
 # What the stock tests give on the unpatched kernel becomes the list that ours is
 # held against.
 baseline: deps-test out/base/bzImage root
-	@VMS=$(VMS) $(BIN)/test out/baseline base-2 base-4 || true
+	@VMS=$(VMS) $(WITH_QEMU) $(BIN)/test out/baseline base-2 base-4 || true
 	@$(QEMU)/verdict --baseline-write out/baseline/base-2 out/baseline/base-4
 
 # The clock of this machine counts instructions: the same figures on each run.
 bench: out/bzImage out/base/bzImage root
-	@$(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) --out out/bench
+	@$(WITH_QEMU) $(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) --out out/bench
 
 # ---- the series ---------------------------------------------------------------
 
 check:
 	@$(BIN)/check
-	@$(QEMU)/verdict_test > /dev/null || { echo "check: $(QEMU)/verdict_test fails" >&2; exit 1; }
+	@for t in verdict_test watchdog_test; do $(QEMU)/$$t > /dev/null || \
+		{ echo "check: $(QEMU)/$$t fails" >&2; exit 1; }; done
 
 export:
 	@$(BIN)/export --verify out/series
@@ -110,7 +125,7 @@ lint: build/base-src
 
 # BOOT_ALL=1 builds every commit whole and boots it.
 bisect: deps-test root
-	@$(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
+	@$(WITH_QEMU) $(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
 
 arm64: tree
 	@$(BIN)/deps build arm64
@@ -134,6 +149,7 @@ help:
 #: make run       boot it: hwbp finds who corrupts a counter
 #: make shell     a prompt in the virtual machine
 #: make test      all tests, both kernels, 2 and 4 CPUs; ends with the verdict
+#: make test ONLY=perf_modify     one suite; ONLY=perf_modify:GLOB some of its tests
 #: make bench     what operations cost, beside the unpatched kernel, in instructions
 #: make baseline  what stock tests pass on the unpatched kernel, as data
 #:
@@ -151,6 +167,10 @@ help:
 #: KEEP_TREE=1        build what stands in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        of the kernels; ACCEL=kvm: not emulated, but by KVM
+#: KERNEL=plain|debug CPUS=n REPEAT=k   make test: on that kernel, with so many
+#:                    CPUs, so many times
+#: SEED=n             make test: the same machines as in the run that printed it
 #: FULL=1             make test: all suites with 2 and with 4 CPUs on the debug
 #:                    kernel, too, which then takes longer
-#: TCG_THREAD=multi   a host thread for each emulated CPU in make test
+#: TCG_THREAD=multi   a host thread for each emulated CPU in make test; the clock
+#:                    is then that of the host, and the verdict depends on its load

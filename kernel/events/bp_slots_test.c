@@ -577,6 +577,22 @@ static int reserve(struct world *w, unsigned int id,
 	return err;
 }
 
+/* For a large world that is known to have room: the oracle is not asked. */
+static int reserve_unchecked(struct world *w, unsigned int id,
+			     const struct request *request)
+{
+	struct entry *entry = &w->entries[id];
+	int err;
+
+	err = bp_slots_reserve(&w->bs, &w->claims[id], &request->spec,
+			       domain_of(w, request), request->cpu);
+	entry->request = *request;
+	entry->held = !err;
+	w->calls++;
+
+	return err;
+}
+
 static int change(struct world *w, unsigned int id,
 		  const struct bp_claim_spec *spec)
 {
@@ -1642,7 +1658,16 @@ static void test_malformed(struct kunit *test)
 /* Claims that stand together. */
 #define WALK_CLAIMS	4
 
-static const unsigned int walk_slots[] = { 1, 2, 3, 4 };
+/*
+ * KASAN makes the walks five times as long.  It sees each access in the small
+ * worlds; the verdicts in the larger ones need no KASAN.
+ */
+static const unsigned int walk_slots[] = {
+	1, 2,
+#ifndef CONFIG_KASAN
+	3, 4,
+#endif
+};
 
 static void walk_slots_desc(const unsigned int *slots, char *desc)
 {
@@ -1834,7 +1859,7 @@ static const struct life lives[] = {
 	{ "4 CPUs, 8 domains", 3, 4, 8, 64, { 4, 4 }, 3000, true },
 	{ "16 CPUs, 64 domains", 4, 16, 64, 512, { 6, 4 }, 10000 },
 	{ "64 CPUs, 300 domains", 5, 64, 300, 1500, { BP_SLOTS_MAX, 2 }, 10000 },
-	{ "64 CPUs, 5000 domains", 6, 64, 5000, 6000, { 4, 4 }, 12000 },
+	{ "64 CPUs, 1500 domains", 6, 64, 1500, 2000, { 4, 4 }, 6000 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(life, lives, name);
@@ -2076,8 +2101,8 @@ static struct costs costs_among_domains(struct kunit *test, unsigned int nr_cpus
 		struct request anywhere = { i, ANYWHERE, GUARANTEED(2) };
 		struct request bound = { i, i % nr_cpus, FLEXIBLE };
 
-		GRANTED(reserve(w, 2 * i, &anywhere));
-		GRANTED(reserve(w, 2 * i + 1, &bound));
+		GRANTED(reserve_unchecked(w, 2 * i, &anywhere));
+		GRANTED(reserve_unchecked(w, 2 * i + 1, &bound));
 	}
 	costs = costs_of(w);
 	close_world(w);

@@ -1556,7 +1556,17 @@ test_instruction_lengths()
 
 # ---- the result ------------------------------------------------------------------
 
-tests=${*:-$(sed -n 's/^test_\([a-z_]*\)()$/\1/p' "$0")}
+# -l lists the tests, -r NAME runs that one, as with kselftest_harness.h.
+tests=
+all=$(sed -n 's/^test_\([a-z_]*\)()$/\1/p' "$0")
+while getopts lr: option; do
+	case $option in
+	l) echo "$all"; exit 4 ;;
+	r) tests="$tests $OPTARG" ;;
+	*) exit 1 ;;
+	esac
+done
+tests=${tests:-$all}
 failed=0
 passed=0
 skipped=0

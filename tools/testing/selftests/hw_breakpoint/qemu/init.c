@@ -7,13 +7,24 @@
  *   test   run the suites of /etc/hwbp/suites and write one nested KTAP
  *          document to the virtio serial port org.hwbp.verdict, line by line
  *          as the tests go; its last line is END_MARK, and a document without
- *          that line is worth nothing
+ *          that line is worth nothing.  hwbp.only= chooses suites, hwbp.tests=
+ *          the tests of each by a glob.
  *   exec   run the command in /etc/hwbp/argv (NUL-separated words); its output
  *          goes to the ports org.hwbp.out and org.hwbp.err, its exit status
  *          to the verdict port
  *   shell  an interactive shell on the console
  *
  * The console is a log and nothing else: no verdict is ever read from it.
+ *
+ * The port org.hwbp.pulse gets a line every few seconds of guest time, by which
+ * the host sees that the machine makes progress, and how far it is:
+ *
+ *   UPTIME SUITES-DONE SUITES PASSED FAILED NAME
+ *
+ * The port org.hwbp.host, where there is one, brings the clock that time limits
+ * are measured by: the seconds that the host has given to the emulator, counted
+ * in full while nothing else had the host's CPU.  Without that port limits are
+ * measured by the clock of the guest.
  *
  * This program does not judge.  It records what each suite said (its subtests)
  * and how it ended (the "# hwbp: end" line); the host's verdict script weighs
@@ -48,6 +59,7 @@
 
 #define SUITES_FILE	"/etc/hwbp/suites"
 #define ARGV_FILE	"/etc/hwbp/argv"
+#define LIST_TESTS	"/etc/hwbp/list_tests"
 #define KUNIT_DIR	"/sys/kernel/debug/kunit"
 #define KMEMLEAK_FILE	"/sys/kernel/debug/kmemleak"
 #define END_MARK	"# hwbp: end of document"
@@ -60,6 +72,9 @@
 
 /* How long killed processes get to go away before they count as stuck. */
 #define REAP_SECONDS	10
+
+/* How often the host is told that the machine makes progress, in seconds. */
+#define PULSE_SECONDS	5
 
 /* kmemleak reports only what is unreferenced and older than five seconds. */
 #define KMEMLEAK_AGE	6
@@ -100,7 +115,7 @@ struct suite {
 	/* The feature it needs and the layer lacks, or NULL. */
 	char *lacks;
 	/* argv of the program, run in the directory of its file. */
-	char *argv[MAX_WORDS + 1];
+	char **argv;
 };
 
 /* What has been seen of the suite that runs. */
@@ -122,6 +137,15 @@ static FILE *doc;
 
 /* Becomes readable when a child has ended. */
 static int child_fd;
+
+/* The ports org.hwbp.pulse and org.hwbp.host, or -1. */
+static int pulse_fd = -1;
+static int host_fd = -1;
+
+/* For the pulse: suites that are done, and what all of them reported. */
+static int suites_done;
+static int total_passed;
+static int total_failed;
 
 static char cmdline[4096];
 
@@ -314,7 +338,7 @@ static void watch_children(void)
 }
 
 /* Opens the virtio serial port of that name, or returns -1. */
-static int open_port(const char *name)
+static int open_port(const char *name, int flags)
 {
 	DIR *dir = opendir("/sys/class/virtio-ports");
 	struct dirent *entry;
@@ -327,7 +351,7 @@ static int open_port(const char *name)
 		text = slurp(path, NULL);
 		if (text && !strncmp(text, name, strlen(name)) && text[strlen(name)] == '\n') {
 			snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
-			fd = open(path, O_WRONLY | O_CLOEXEC);
+			fd = open(path, flags | O_CLOEXEC);
 		}
 		free(text);
 	}
@@ -337,12 +361,12 @@ static int open_port(const char *name)
 }
 
 /* The ports appear a moment after the device, with a message from the host. */
-static int wait_for_port(const char *name)
+static int wait_for_port(const char *name, int flags)
 {
 	int fd, tries;
 
 	for (tries = 0; tries < 600; tries++) {
-		fd = open_port(name);
+		fd = open_port(name, flags);
 		if (fd >= 0)
 			return fd;
 		usleep(50000);
@@ -352,10 +376,54 @@ static int wait_for_port(const char *name)
 
 static void open_document(void)
 {
-	doc = fdopen(wait_for_port("org.hwbp.verdict"), "w");
+	doc = fdopen(wait_for_port("org.hwbp.verdict", O_WRONLY), "w");
 	if (!doc)
 		give_up("fdopen: %s", strerror(errno));
 	setvbuf(doc, NULL, _IOLBF, 1 << 16);
+	pulse_fd = wait_for_port("org.hwbp.pulse", O_WRONLY);
+	if (atoi(parameter("hwbp.host", "0")))
+		host_fd = wait_for_port("org.hwbp.host", O_RDONLY | O_NONBLOCK);
+}
+
+/* ---- time limits and progress ------------------------------------------ */
+
+/*
+ * The clock of time limits.  The host writes its reading once a second, as a
+ * line; the last one that came holds.
+ */
+static double limit_clock(void)
+{
+	static double reading;
+	char text[256];
+	ssize_t got;
+
+	if (host_fd < 0)
+		return now();
+	while ((got = read(host_fd, text, sizeof(text) - 1)) > 0) {
+		char *line;
+
+		text[got] = '\0';
+		for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			if (atof(line) > reading)
+				reading = atof(line);
+	}
+	return reading;
+}
+
+static void pulse_now(const char *name, const struct tally *t)
+{
+	dprintf(pulse_fd, "%.1f %d %d %d %d %s\n", now(), suites_done, nr_suites,
+		total_passed + (t ? t->passed : 0), total_failed + (t ? t->failed : 0), name);
+}
+
+static void pulse(const char *name, const struct tally *t)
+{
+	static double last;
+
+	if (pulse_fd < 0 || now() < last + PULSE_SECONDS)
+		return;
+	last = now();
+	pulse_now(name, t);
 }
 
 /* ---- the list of suites ------------------------------------------------ */
@@ -425,6 +493,7 @@ static void add_suite(char **words, int nr)
 	for (need = strtok(words[4], ","); need; need = strtok(NULL, ","))
 		if (!suite->lacks && is_missing(need))
 			suite->lacks = need;
+	suite->argv = calloc(nr - 5 + 1, sizeof(*suite->argv));
 	for (i = 5; i < nr; i++)
 		suite->argv[i - 5] = words[i];
 	if (suite->format != FORMAT_KUNIT && !suite->argv[0])
@@ -441,6 +510,8 @@ static void parse_line(char *line)
 	for (word = strtok(line, " \t"); word && nr < MAX_WORDS; word = strtok(NULL, " \t"))
 		words[nr++] = word;
 	if (!nr)
+		return;
+	if (!strcmp(words[0], "many"))
 		return;
 	if (strcmp(words[0], "missing")) {
 		add_suite(words, nr);
@@ -729,16 +800,47 @@ static bool pump(const struct suite *suite, struct tally *t, struct reader *outp
 static const char *wait_for_end(struct suite *suite, struct tally *t, struct reader *outputs,
 				pid_t pid, int *status)
 {
-	double deadline = now() + suite->timeout;
+	double deadline = limit_clock() + suite->timeout;
 
 	while (!reap(pid, status)) {
-		if (now() > deadline)
+		if (limit_clock() > deadline)
 			return "timeout";
 		if (t->bytes > OUTPUT_LIMIT)
 			return "output";
 		pump(suite, t, outputs, true);
+		pulse(suite->name, t);
 	}
 	return WIFSIGNALED(*status) ? "signal" : "exit";
+}
+
+/*
+ * With hwbp.tests= the suite runs only those of its tests that match: the harness
+ * and our scripts take "-r NAME" for each.  False if none does.
+ */
+static bool choose_tests(struct suite *suite)
+{
+	const char *pattern = parameter("hwbp.tests", NULL);
+	char command[PATH_MAX], line[256];
+	int nr = 1;
+	FILE *list;
+
+	if (!pattern)
+		return true;
+	snprintf(command, sizeof(command), LIST_TESTS " %s", suite->argv[0]);
+	list = popen(command, "r");
+	suite->argv[nr] = NULL;
+	while (list && fgets(line, sizeof(line), list)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (fnmatch(pattern, line, 0))
+			continue;
+		suite->argv = realloc(suite->argv, (nr + 3) * sizeof(*suite->argv));
+		suite->argv[nr++] = "-r";
+		suite->argv[nr++] = strdup(line);
+		suite->argv[nr] = NULL;
+	}
+	if (list)
+		pclose(list);
+	return nr > 1;
 }
 
 static struct ending run_program(struct suite *suite, struct tally *t)
@@ -748,6 +850,11 @@ static struct ending run_program(struct suite *suite, struct tally *t)
 	int status = 0, out, err, i;
 	pid_t pid;
 
+	if (!choose_tests(suite)) {
+		fprintf(doc, "    # no test of this suite matches\n");
+		end.how = "absent";
+		return end;
+	}
 	memset(outputs, 0, sizeof(outputs));
 	open_terminal(&outputs[0], &out);
 	open_pipe(&outputs[1], &err);
@@ -830,6 +937,7 @@ static void run_suite(struct suite *suite, int number)
 
 	fprintf(doc, "    KTAP version 1\n    # Subtest: %s\n", suite->name);
 	note_on_console("suite", suite->name);
+	pulse_now(suite->name, NULL);
 	if (suite->format == FORMAT_KUNIT)
 		end = copy_kunit(suite, &t);
 	else
@@ -840,6 +948,9 @@ static void run_suite(struct suite *suite, int number)
 		fprintf(doc, "    # hwbp: taint %#lx -> %#lx\n", taint_before, taint());
 	fprintf(doc, "    # hwbp: end how=%s code=%d stuck=%d seconds=%.1f\n", end.how, end.code,
 		end.stuck, now() - start_time);
+	suites_done++;
+	total_passed += t.passed;
+	total_failed += t.failed;
 	good = !strcmp(end.how, "exit") && !end.code && !end.stuck && !t.failed && t.passed;
 	fprintf(doc, "%s %d %s\n", good ? "ok" : "not ok", number, suite->name);
 }
@@ -898,6 +1009,7 @@ static void run_checks(int number, unsigned long taint_before)
 
 	fprintf(doc, "    KTAP version 1\n    # Subtest: checks\n    1..2\n");
 	note_on_console("suite", "checks");
+	pulse_now("checks", NULL);
 	check_taint(&t, taint_before);
 	check_leaks(&t);
 	fprintf(doc, "    # hwbp: end how=exit code=%d stuck=0 seconds=0\n", !!t.failed);
@@ -921,6 +1033,8 @@ static void run_tests(void)
 	for (i = 0; i < nr_suites; i++)
 		if (!skip_suite(&suites[i], i + 1))
 			run_suite(&suites[i], i + 1);
+		else
+			suites_done++;
 	run_checks(nr_suites + 1, taint_before);
 	fprintf(doc, "%s\n", END_MARK);
 }
@@ -939,11 +1053,14 @@ static void run_exec(void)
 		argv[nr++] = word;
 	argv[nr] = NULL;
 
-	pid = start(argv, wait_for_port("org.hwbp.out"), wait_for_port("org.hwbp.err"));
+	pid = start(argv, wait_for_port("org.hwbp.out", O_WRONLY),
+		    wait_for_port("org.hwbp.err", O_WRONLY));
 	if (pid < 0)
 		give_up("fork: %s", strerror(errno));
-	while (!reap(pid, &status))
+	while (!reap(pid, &status)) {
 		poll(&(struct pollfd){ .fd = child_fd, .events = POLLIN }, 1, 1000);
+		pulse("exec", NULL);
+	}
 	if (!kill_all())
 		fprintf(doc, "# hwbp: a process is stuck in the kernel\n");
 	fprintf(doc, "# hwbp: exit %d\n",
