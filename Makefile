@@ -21,7 +21,7 @@ MAKEFLAGS += --no-print-directory
 # BUILD_LOCK=    a file on which kernel builds of several checkouts take turns
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK FULL ONLY REPEAT SEED
+export LINUX JOBS BUILD_LOCK FULL ONLY REPEAT SEED CLOCK
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
@@ -79,10 +79,10 @@ root: deps-test tree
 	@$(STEP) $(MKROOT)
 
 run: out/bzImage root
-	@$(WITH_QEMU) $(STEP) $(QEMU)/vm tour --kernel out/bzImage --root $(ROOT_FS) --out out/run
+	@$(STEP) $(QEMU)/vm tour --kernel out/bzImage --root $(ROOT_FS) --out out/run
 
 shell: out/bzImage root
-	@$(WITH_QEMU) $(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
+	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
 # Every kernel with 2 and with 4 CPUs; the last line sums them up.  The suites are
 # shared out to the two debug machines, see patches/bin/test.  One suite runs with
@@ -125,7 +125,7 @@ lint: build/base-src
 
 # BOOT_ALL=1 builds every commit whole and boots it.
 bisect: deps-test root
-	@$(WITH_QEMU) $(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
+	@$(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
 
 arm64: tree
 	@$(BIN)/deps build arm64
@@ -169,6 +169,7 @@ help:
 #: CC=compiler        of the kernels; ACCEL=kvm: not emulated, but by KVM
 #: KERNEL=plain|debug CPUS=n REPEAT=k   make test: on that kernel, with so many
 #:                    CPUs, so many times
+#: CLOCK=instructions|host   make test: what the clock of the machines counts
 #: SEED=n             make test: the same machines as in the run that printed it
 #: FULL=1             make test: all suites with 2 and with 4 CPUs on the debug
 #:                    kernel, too, which then takes longer
