@@ -44,15 +44,27 @@ static inline void ptrace_breakpoint_init(struct perf_event_attr *attr)
 	attr->exclude_kernel = 1;
 }
 
-/*
- * Bits of attr.config.  A flexible breakpoint does not hold a register all the
- * time: any number of them take turns on those that the others leave.
- */
-#define HW_BREAKPOINT_FLEXIBLE	(1ULL << 0)
-
 static inline bool hw_breakpoint_is_flexible(const struct perf_event_attr *attr)
 {
 	return attr->config & HW_BREAKPOINT_FLEXIBLE;
+}
+
+/* Hits that an event with HW_BREAKPOINT_SIGTRAP_QUEUE keeps until they are sent */
+#define HW_BREAKPOINT_SIGTRAPS	32
+
+static inline bool hw_breakpoint_queues_sigtrap(const struct perf_event_attr *attr)
+{
+	return attr->config & HW_BREAKPOINT_SIGTRAP_QUEUE;
+}
+
+/**
+ * hw_breakpoint_event_is_flexible - tell whether an event is a flexible breakpoint
+ * @event: an event of any PMU
+ */
+static inline bool hw_breakpoint_event_is_flexible(const struct perf_event *event)
+{
+	return event->attr.type == PERF_TYPE_BREAKPOINT &&
+	       hw_breakpoint_is_flexible(&event->attr);
 }
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
@@ -307,10 +319,12 @@ int dbg_release_bp_slots(struct bp_claim *claims);
 void hw_breakpoint_trim_flexible(void);
 
 /**
- * hw_breakpoint_takes_turns - tell whether a group has a register for a turn only
- * @leader: the leader of the group, which is scheduled in
+ * hw_breakpoint_takes_turns - tell whether a group needs a register for a turn
+ * @leader: the leader of the group
  *
- * Context: On the CPU of the group, its perf context locked.
+ * Context: The perf context of the group locked.
+ * Return: true if @leader or an enabled member of its group is a flexible
+ * breakpoint.
  */
 bool hw_breakpoint_takes_turns(struct perf_event *leader);
 
@@ -352,13 +366,62 @@ void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
  */
 void flush_ptrace_hw_breakpoint(struct task_struct *tsk);
 
+/**
+ * ptrace_drop_disabled_hw_breakpoints - give back what a debugger has disabled
+ * @tsk: a traced task that is about to leave its stop
+ *
+ * While a task is stopped a debugger may disable breakpoints, change them and
+ * enable them again without losing their registers.
+ *
+ * Context: Process context, may sleep; the tracer of @tsk, which stays stopped.
+ */
+#ifdef ARCH_HW_BREAKPOINT_PTRACE
+void ptrace_drop_disabled_hw_breakpoints(struct task_struct *tsk);
+#else
+static inline void ptrace_drop_disabled_hw_breakpoints(struct task_struct *tsk) { }
+#endif
+
 /* Between perf core and the breakpoint PMU; see kernel/events/hw_breakpoint.c */
 int init_hw_breakpoint(void);
-int hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx);
-void hw_breakpoint_release(struct perf_event *bp);
+int __hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx);
+void __hw_breakpoint_release(struct perf_event *bp);
+int __hw_breakpoint_reclaim(struct perf_event *bp);
+int __hw_breakpoint_follow(struct perf_event *child, const struct perf_event *parent);
 int hw_breakpoint_modify(struct perf_event *event,
 			 const struct perf_event_attr *attr);
-int hw_breakpoint_follow(struct perf_event *child, const struct perf_event *parent);
+
+/* Events of other PMUs are told apart here: they pay for no more than that. */
+static inline bool hw_breakpoint_is_event(const struct perf_event *event)
+{
+	return event->attr.type == PERF_TYPE_BREAKPOINT;
+}
+
+/* What joins a group may have to get along with the breakpoints in it. */
+static inline int hw_breakpoint_claim(struct perf_event *event,
+				      struct perf_event_context *ctx)
+{
+	bool joins = event->group_leader != event && !event->parent;
+
+	return hw_breakpoint_is_event(event) || joins ?
+	       __hw_breakpoint_claim(event, ctx) : 0;
+}
+
+static inline void hw_breakpoint_release(struct perf_event *event)
+{
+	if (hw_breakpoint_is_event(event))
+		__hw_breakpoint_release(event);
+}
+
+static inline int hw_breakpoint_reclaim(struct perf_event *event)
+{
+	return hw_breakpoint_is_event(event) ? __hw_breakpoint_reclaim(event) : 0;
+}
+
+static inline int hw_breakpoint_follow(struct perf_event *child,
+				       const struct perf_event *parent)
+{
+	return hw_breakpoint_is_event(child) ? __hw_breakpoint_follow(child, parent) : 0;
+}
 
 #else /* !CONFIG_HAVE_HW_BREAKPOINT */
 
@@ -380,11 +443,13 @@ static inline bool hw_breakpoint_is_used(void) { return false; }
 static inline bool
 hw_breakpoint_takes_turns(struct perf_event *leader) { return false; }
 static inline void flush_ptrace_hw_breakpoint(struct task_struct *tsk) { }
+static inline void ptrace_drop_disabled_hw_breakpoints(struct task_struct *tsk) { }
 static inline int init_hw_breakpoint(void) { return 0; }
 static inline int
 hw_breakpoint_claim(struct perf_event *bp,
 		    struct perf_event_context *ctx) { return 0; }
 static inline void hw_breakpoint_release(struct perf_event *bp) { }
+static inline int hw_breakpoint_reclaim(struct perf_event *bp) { return 0; }
 static inline int
 hw_breakpoint_modify(struct perf_event *event,
 		     const struct perf_event_attr *attr) { return -EOPNOTSUPP; }

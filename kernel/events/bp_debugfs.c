@@ -14,6 +14,7 @@
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/init.h>
+#include <linux/kallsyms.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -21,6 +22,7 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/string_helpers.h>
+#include <linux/uaccess.h>
 
 #include "bp_internal.h"
 
@@ -149,16 +151,25 @@ static const char *type_name(u32 bp_type)
 	}
 }
 
-static void show_what(struct seq_file *m, const struct bp_reg_state *what)
+/* Kernel addresses are for those who read them in /proc/kallsyms. */
+static bool may_see_kernel(const struct seq_file *m)
 {
-	seq_printf(m, " type=%s len=%lu addr=0x%lx", type_name(what->bp_type),
-		   what->len, what->addr);
+	return kallsyms_show_value(m->file->f_cred);
 }
 
+static void show_what(struct seq_file *m, const struct bp_reg_state *what)
+{
+	bool kernel = what->addr + what->len - 1 >= TASK_SIZE_MAX;
+
+	seq_printf(m, " type=%s len=%lu addr=0x%lx", type_name(what->bp_type),
+		   what->len, kernel && !may_see_kernel(m) ? 0 : what->addr);
+}
+
+/* Without a symbol %ps prints the address. */
 static void show_owner(struct seq_file *m, const struct bp_who *who)
 {
 	seq_printf(m, " owner=%s", who->owner);
-	if (who->handler)
+	if (who->handler && (IS_ENABLED(CONFIG_KALLSYMS) || may_see_kernel(m)))
 		seq_printf(m, ":%ps", who->handler);
 	else if (who->pid)
 		seq_printf(m, ":%d", who->pid);

@@ -128,12 +128,20 @@ static struct bp_claim *next_claim(struct bp_claim *claim, void *arg)
 	return &list_entry(link, struct perf_event, child_list)->bp_claim;
 }
 
-/* An event that has left its context holds no claim and needs none. */
+/*
+ * An event that has left its context holds no claim and needs none.  One that has
+ * lost its claim, see __hw_breakpoint_reclaim(), makes one if it shall be enabled;
+ * it is an event of a CPU and has no children.
+ */
 static int change_claims(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	struct bp_claim_spec old = bp_claim_spec(&event->attr);
 	struct bp_claim_spec new = bp_claim_spec(attr);
 
+	if (READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR && !attr->disabled &&
+	    !READ_ONCE(event->bp_claim.held))
+		return bp_slots_reserve(&bp_books, &event->bp_claim, &new, NULL,
+					event->cpu);
 	if (same_registers(&event->attr, attr))
 		return 0;
 	return bp_slots_change_all(&bp_books, next_claim, event, &old, &new);
@@ -205,24 +213,40 @@ unlock:
 	return err;
 }
 
+static bool same_changeable(const struct perf_event_attr *a,
+			    const struct perf_event_attr *b)
+{
+	struct perf_event_attr copy = *a;
+
+	copy_changeable(&copy, b);
+	return !memcmp(&copy, a, sizeof(copy));
+}
+
 /**
- * hw_breakpoint_follow - make a new child what its family is now
- * @child: an inherited event of any PMU, in no context yet
+ * __hw_breakpoint_follow - make a new child what its family is now
+ * @child: an inherited breakpoint, in no context yet
  * @parent: the event it was inherited from, its child_mutex held
  *
- * The family may have been changed since @child was made.
+ * The family may have been changed since @child was made.  The attributes of
+ * @parent change under child_mutex only.  Its translation does not: it says where
+ * @parent is armed just now, so @child gets one of its own.
  *
- * Return: 0, or -ENOSPC if it takes registers of another class now and there are
- * none left.
+ * Return: 0; -ENOSPC if it takes registers of another class now and there are
+ * none left; -EINVAL or -EOPNOTSUPP if what @parent watches cannot be watched
+ * any more.
  */
-int hw_breakpoint_follow(struct perf_event *child, const struct perf_event *parent)
+int __hw_breakpoint_follow(struct perf_event *child, const struct perf_event *parent)
 {
+	struct arch_hw_breakpoint hw = { };
 	struct bp_claim_spec spec;
 	int err;
 
-	if (parent->attr.type != PERF_TYPE_BREAKPOINT)
+	if (same_changeable(&child->attr, &parent->attr))
 		return 0;
 
+	err = bp_translate(child, &parent->attr, &hw);
+	if (err)
+		return err;
 	if (!same_registers(&child->attr, &parent->attr)) {
 		spec = bp_claim_spec(&parent->attr);
 		err = bp_slots_change(&bp_books, &child->bp_claim, &spec);
@@ -230,7 +254,7 @@ int hw_breakpoint_follow(struct perf_event *child, const struct perf_event *pare
 			return err;
 	}
 	copy_changeable(&child->attr, &parent->attr);
-	child->hw.info = parent->hw.info;
+	child->hw.info = hw;
 
 	return 0;
 }
@@ -296,7 +320,6 @@ void bp_current_version(const struct perf_event *bp, struct arch_hw_breakpoint *
 	read_version(versions_of(bp), &v);
 	*hw = v.hw;
 }
-EXPORT_SYMBOL_GPL(bp_current_version);
 
 void read_wide_hw_breakpoint_local(const struct perf_event *bp,
 				   struct hw_breakpoint_range *range)

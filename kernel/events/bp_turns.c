@@ -123,20 +123,15 @@ static unsigned int nr_lower_ranked(const struct perf_event *bp,
 	return n;
 }
 
-static bool takes_turns(const struct perf_event *event)
-{
-	return event->attr.type == PERF_TYPE_BREAKPOINT &&
-	       hw_breakpoint_is_flexible(&event->attr);
-}
-
 bool hw_breakpoint_takes_turns(struct perf_event *leader)
 {
 	struct perf_event *event;
 
-	if (takes_turns(leader))
+	if (hw_breakpoint_event_is_flexible(leader))
 		return true;
 	for_each_sibling_event(event, leader) {
-		if (takes_turns(event) && event->state == PERF_EVENT_STATE_ACTIVE)
+		if (hw_breakpoint_event_is_flexible(event) &&
+		    event->state >= PERF_EVENT_STATE_INACTIVE)
 			return true;
 	}
 
@@ -196,7 +191,8 @@ static unsigned int group_needs(struct perf_event *bp, unsigned int class)
 	for_each_sibling_event(event, leader) {
 		if (event != bp && event->state != PERF_EVENT_STATE_INACTIVE)
 			continue;
-		n += takes_turns(event) && bp_class(&event->attr) == class;
+		n += hw_breakpoint_event_is_flexible(event) &&
+		     bp_class(&event->attr) == class;
 	}
 
 	return n;

@@ -63,7 +63,9 @@ int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 {
 	int err;
 
-	if (attr->config & ~HW_BREAKPOINT_FLEXIBLE)
+	if (attr->config & ~(HW_BREAKPOINT_FLEXIBLE | HW_BREAKPOINT_SIGTRAP_QUEUE))
+		return -EINVAL;
+	if (hw_breakpoint_queues_sigtrap(attr) && !attr->sigtrap)
 		return -EINVAL;
 	/* A pinned event never leaves. */
 	if (hw_breakpoint_is_flexible(attr) && attr->pinned)
@@ -186,6 +188,30 @@ static int check_member(const struct perf_event *event,
 }
 
 /*
+ * A group that takes turns is scheduled as a whole at each turn, with interrupts
+ * off: bound its members, of which software events may be any number otherwise.
+ */
+#define BP_TURNS_GROUP_MAX	32
+
+static bool group_is_too_large(const struct perf_event *event)
+{
+	struct perf_event *leader = event->group_leader, *sibling;
+
+	/* Its leader and @event itself are not among the siblings. */
+	if (leader->nr_siblings + 2 <= BP_TURNS_GROUP_MAX)
+		return false;
+	if (hw_breakpoint_event_is_flexible(event) ||
+	    hw_breakpoint_event_is_flexible(leader))
+		return true;
+	for_each_sibling_event(sibling, leader) {
+		if (hw_breakpoint_event_is_flexible(sibling))
+			return true;
+	}
+
+	return false;
+}
+
+/*
  * Checks @event, of any PMU, against the group that it is about to join.
  * Software events do not mind and nobody minds them.
  */
@@ -197,6 +223,8 @@ static int check_group(struct perf_event *event)
 	unsigned int weight;
 	int err;
 
+	if (group_is_too_large(event))
+		return -EINVAL;
 	if (!breakpoint && is_software_event(event))
 		return 0;
 	if (breakpoint)
@@ -220,9 +248,19 @@ static int check_group(struct perf_event *event)
 	return 0;
 }
 
+/* Claims for @bp in @ctx, which is what it asks for in its attributes. */
+static int claim(struct perf_event *bp, struct perf_event_context *ctx)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+
+	return bp_slots_reserve(&bp_books, &bp->bp_claim, &spec,
+				ctx->task ? &ctx->bp_domain : NULL, bp->cpu);
+}
+
 /**
- * hw_breakpoint_claim - take the register for a new event
- * @bp: an event of any PMU that is about to be installed
+ * __hw_breakpoint_claim - take the register for a new event
+ * @bp: an event that is about to be installed; one of another PMU if it joins a
+ *	group
  * @ctx: where
  *
  * Called by perf core under ctx->mutex, once permissions and everything else
@@ -231,9 +269,8 @@ static int check_group(struct perf_event *event)
  * Return: 0; -EINVAL if @bp does not go with the breakpoints of its group;
  * -ENOSPC if it is a breakpoint and the holders leave no room.
  */
-int hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx)
+int __hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx)
 {
-	struct bp_claim_spec spec;
 	int err;
 
 	if (bp->group_leader != bp && !bp->parent) {
@@ -247,22 +284,37 @@ int hw_breakpoint_claim(struct perf_event *bp, struct perf_event_context *ctx)
 	if (bp_wide_adopt(bp))
 		return 0;
 
-	spec = bp_claim_spec(&bp->attr);
-	return bp_slots_reserve(&bp_books, &bp->bp_claim, &spec,
-				ctx->task ? &ctx->bp_domain : NULL, bp->cpu);
+	return claim(bp, ctx);
 }
 
 /**
- * hw_breakpoint_release - give the register of an event back
- * @bp: an event of any PMU that leaves its context for good
+ * __hw_breakpoint_reclaim - take the register that an event has lost
+ * @bp: a breakpoint in ERROR state
+ *
+ * perf moves the events of a CPU to another one if a PMU of their group asks for
+ * it.  A breakpoint that finds no register there stays without one until it is
+ * enabled or modified.
+ *
+ * Context: @bp is in its context, which is locked.
+ * Return: 0 if @bp has a register now, or had one; -ENOSPC if the holders leave
+ * no room.
+ */
+int __hw_breakpoint_reclaim(struct perf_event *bp)
+{
+	return READ_ONCE(bp->bp_claim.held) ? 0 : claim(bp, bp->ctx);
+}
+
+/**
+ * __hw_breakpoint_release - give the register of an event back
+ * @bp: a breakpoint that leaves its context for good
  *
  * May be called more than once, under ctx->lock too.
  */
-void hw_breakpoint_release(struct perf_event *bp)
+void __hw_breakpoint_release(struct perf_event *bp)
 {
 	/*
-	 * Only breakpoints have a claim, and nobody takes one for an event
-	 * that is on its way out: what is not held now will not be.
+	 * Nobody makes a claim for an event that is on its way out: what is not
+	 * held now will not be.
 	 */
 	if (READ_ONCE(bp->bp_claim.held))
 		bp_slots_release(&bp_books, &bp->bp_claim);
@@ -318,6 +370,19 @@ int dbg_release_bp_slots(struct bp_claim *claims)
 
 /* ---- Hits ---- */
 
+/*
+ * A breakpoint of a task is armed only while the context that it is in is on this
+ * CPU.  perf may have given that context to the next task already, where both are
+ * clones.  Whatever else may go wrong, nobody sees the hits of a stranger.
+ */
+static bool bp_is_for_current(const struct perf_event *bp)
+{
+	struct perf_event_context *ctx = bp->ctx;
+	struct task_struct *task = READ_ONCE(ctx->task);
+
+	return !task || task == current || ctx == perf_cpu_task_ctx();
+}
+
 static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
 {
 	return user_mode(regs) ? bp->attr.exclude_user : bp->attr.exclude_kernel;
@@ -329,6 +394,8 @@ void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 	struct perf_sample_data data;
 
 	if ((hwc->state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
+		return;
+	if (!bp_is_for_current(bp))
 		return;
 
 	local64_inc(&bp->count);
@@ -359,9 +426,11 @@ EXPORT_SYMBOL_GPL(perf_bp_event);
 static bool bp_verified;
 
 PMU_FORMAT_ATTR(flexible, "config:0");
+PMU_FORMAT_ATTR(sigtrap_queue, "config:2");
 
 static struct attribute *bp_format_attrs[] = {
 	&format_attr_flexible.attr,
+	&format_attr_sigtrap_queue.attr,
 	NULL
 };
 
@@ -398,11 +467,19 @@ static ssize_t verified_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(verified);
 
+static ssize_t sigtrap_queue_length_show(struct device *dev,
+					 struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", HW_BREAKPOINT_SIGTRAPS);
+}
+static DEVICE_ATTR_RO(sigtrap_queue_length);
+
 static struct attribute *bp_caps_attrs[] = {
 	&dev_attr_instruction_slots.attr,
 	&dev_attr_data_slots.attr,
 	&dev_attr_mixed_slots.attr,
 	&dev_attr_verified.attr,
+	&dev_attr_sigtrap_queue_length.attr,
 	NULL
 };
 
@@ -431,6 +508,10 @@ static void bp_start_period(struct perf_event *bp)
 static int hw_breakpoint_add(struct perf_event *bp, int flags)
 {
 	int err;
+
+	/* It was moved to a CPU that has no register left. */
+	if (!READ_ONCE(bp->bp_claim.held))
+		return -ENOSPC;
 
 	bp_start_period(bp);
 	bp->hw.state = flags & PERF_EF_START ? 0 : PERF_HES_STOPPED;

@@ -14,6 +14,7 @@
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/irq_work.h>
@@ -27,6 +28,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/sysfs.h>
 
 #ifdef CONFIG_X86
 #include <asm/apic.h>
@@ -593,6 +595,31 @@ static void a_task_watch_follows_its_task_and_no_other(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, others.task, worker->task);
 	}
 	run_anywhere();
+}
+
+/*
+ * As if the register of another task were armed here. perf never leaves one, so
+ * the hit is made up.
+ */
+static void a_hit_is_reported_to_its_task_only(struct kunit *test)
+{
+	struct task_struct *other = start_worker(test)->task;
+	struct hits hits = { }, own = { };
+	struct perf_event *bp, *mine;
+	struct pt_regs regs = { };
+
+	bp = watch_task(test, other, &words[0], &hits);
+	mine = watch_task(test, current, &words[1], &own);
+
+	local_irq_disable();
+	perf_bp_event_at(bp, bp->attr.bp_addr, &regs);
+	perf_bp_event_at(mine, mine->attr.bp_addr, &regs);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	KUNIT_EXPECT_EQ(test, count_of(bp), 0);
+	KUNIT_EXPECT_EQ(test, take_hits(&own), 1);
+	KUNIT_EXPECT_EQ(test, count_of(mine), 1);
 }
 
 static void a_period_calls_the_handler_at_every_nth_hit(struct kunit *test)
@@ -1877,6 +1904,86 @@ static void a_cpu_watch_keeps_its_claim_while_the_cpu_is_off(struct kunit *test)
 	bring_cpu_back(test);
 }
 
+/* ---- Cases: events that perf moves to another CPU ---- */
+
+static void expect_on(struct kunit *test, struct perf_event *bp, struct hits *hits,
+		      bool on)
+{
+	write_on(test, bp->cpu, &words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(hits), on);
+}
+
+/* As perf does with the events of a PMU whose CPU goes offline. */
+static void a_breakpoint_that_moves_takes_its_register_along(struct kunit *test)
+{
+	struct hits hits = { };
+	struct perf_event *bp;
+
+	require_hits(test);
+	require_two_cpus(test);
+	bp = watch_cpu(test, first_cpu(), &words[0], &hits);
+	perf_pmu_migrate_context(bp->pmu, first_cpu(), last_cpu());
+	KUNIT_EXPECT_EQ(test, bp->cpu, last_cpu());
+	expect_on(test, bp, &hits, true);
+	write_on(test, first_cpu(), &words[0]);
+	KUNIT_EXPECT_EQ(test, take_hits(&hits), 0);
+	fill_cpu(test, first_cpu(), 0, &hits);
+	fill_cpu(test, last_cpu(), 1, &hits);
+}
+
+static void a_moved_breakpoint_is_off_until_it_has_a_register(struct kunit *test)
+{
+	struct hits hits = { }, others = { };
+	struct perf_event_attr off, on;
+	struct perf_event *bp, *other;
+
+	require_hits(test);
+	require_two_cpus(test);
+	bp = watch_cpu(test, first_cpu(), &words[0], &hits);
+	fill_cpu(test, last_cpu(), 1, &others);
+	other = watch_cpu(test, last_cpu(), &words[nr_slots()], &others);
+	on = bp->attr;
+	off = on;
+	off.disabled = 1;
+
+	perf_pmu_migrate_context(bp->pmu, first_cpu(), last_cpu());
+	KUNIT_EXPECT_FALSE(test, bp->bp_claim.held);
+	expect_on(test, bp, &hits, false);
+	perf_event_enable(bp);
+	expect_on(test, bp, &hits, false);
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &on), -ENOSPC);
+	expect_on(test, bp, &hits, false);
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &off), 0);
+	perf_event_enable(bp);
+	expect_on(test, bp, &hits, false);
+	KUNIT_EXPECT_FALSE(test, bp->bp_claim.held);
+
+	drop(test, other);
+	perf_event_enable(bp);
+	KUNIT_EXPECT_TRUE(test, bp->bp_claim.held);
+	expect_on(test, bp, &hits, true);
+}
+
+static void a_modify_gives_a_moved_breakpoint_its_register(struct kunit *test)
+{
+	struct hits hits = { }, others = { };
+	struct perf_event *bp, *other;
+	struct perf_event_attr on;
+
+	require_hits(test);
+	require_two_cpus(test);
+	bp = watch_cpu(test, first_cpu(), &words[0], &hits);
+	fill_cpu(test, last_cpu(), 1, &others);
+	other = watch_cpu(test, last_cpu(), &words[nr_slots()], &others);
+	perf_pmu_migrate_context(bp->pmu, first_cpu(), last_cpu());
+	drop(test, other);
+	on = bp->attr;
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &on), 0);
+	KUNIT_EXPECT_TRUE(test, bp->bp_claim.held);
+	expect_on(test, bp, &hits, true);
+	EXPECT_REFUSED(test, -ENOSPC, try_cpu(last_cpu(), NULL, &words[1], &others));
+}
+
 /* ---- Cases: the kernel debugger's claims ---- */
 
 static void a_debugger_takes_a_register_and_gives_it_back(struct kunit *test)
@@ -2402,10 +2509,42 @@ static void test_pmu_read(struct perf_event *event)
 {
 }
 
+/* How often perf disabled it, to see who is disturbed by breakpoints. */
+static atomic_long_t test_pmu_disables;
+
+static void test_pmu_disable(struct pmu *pmu)
+{
+	atomic_long_inc(&test_pmu_disables);
+}
+
+static ssize_t disables_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%ld\n", atomic_long_read(&test_pmu_disables));
+}
+static DEVICE_ATTR_RO(disables);
+
+static struct attribute *test_pmu_attrs[] = {
+	&dev_attr_disables.attr,
+	NULL
+};
+
+static const struct attribute_group test_pmu_group = {
+	.name	= "test",
+	.attrs	= test_pmu_attrs,
+};
+
+static const struct attribute_group *test_pmu_groups[] = {
+	&test_pmu_group,
+	NULL
+};
+
 static struct pmu test_pmu = {
 	.task_ctx_nr	= perf_hw_context,
 	.capabilities	= PERF_PMU_CAP_NO_INTERRUPT,
+	.attr_groups	= test_pmu_groups,
 	.event_init	= test_pmu_event_init,
+	.pmu_disable	= test_pmu_disable,
 	.add		= test_pmu_add,
 	.del		= test_pmu_nop,
 	.start		= test_pmu_nop,
@@ -2468,6 +2607,7 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(only_an_access_watch_sees_reads),
 	KUNIT_CASE(every_register_watches_at_the_same_time),
 	KUNIT_CASE(a_task_watch_follows_its_task_and_no_other),
+	KUNIT_CASE(a_hit_is_reported_to_its_task_only),
 	KUNIT_CASE(a_period_calls_the_handler_at_every_nth_hit),
 	KUNIT_CASE(a_breakpoint_without_a_period_only_counts),
 	KUNIT_CASE(an_unregistered_breakpoint_is_silent),
@@ -2513,6 +2653,9 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE_SLOW(a_cpu_that_comes_online_later_has_its_register_waiting),
 	KUNIT_CASE_SLOW(a_wide_breakpoint_can_go_while_a_cpu_is_off),
 	KUNIT_CASE_SLOW(a_cpu_watch_keeps_its_claim_while_the_cpu_is_off),
+	KUNIT_CASE(a_breakpoint_that_moves_takes_its_register_along),
+	KUNIT_CASE(a_moved_breakpoint_is_off_until_it_has_a_register),
+	KUNIT_CASE(a_modify_gives_a_moved_breakpoint_its_register),
 	KUNIT_CASE(a_debugger_takes_a_register_and_gives_it_back),
 	KUNIT_CASE(a_debugger_takes_a_register_of_every_cpu_or_none),
 	KUNIT_CASE(a_debugger_does_not_wait_for_the_books),

@@ -1,53 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * attr.sigtrap: each hit becomes a SIGTRAP in the thread that made it.
+ * attr.sigtrap: a hit becomes a SIGTRAP in the thread that made it.
  *
- * The signal cannot be sent where the hit is made, which may be an NMI, or have
- * interrupted somebody who holds the siglock.  What it will say is written down
- * there, and task work sends it on the way back to user mode, before the next
- * instruction.
+ * A hit may be made in an NMI or with the siglock held, where no signal can be
+ * sent.  It is stored in the event, put on the list of the context, and sent by
+ * task work on the way back to user mode.
  *
- * Only one SIGTRAP can be pending for a thread, and it has room for the data of
- * one hit.  So hits wait in a queue.  The next is sent when no SIGTRAP is
- * pending: whoever takes one off the pending set of the thread has the task work
- * run once more.  Nothing refers to the event, which may be closed or changed
- * meanwhile.
+ * SIGTRAP is a legacy signal: while one is pending for the thread, another is
+ * dropped.  Of hits made while SIGTRAP is blocked, made by the kernel on behalf of
+ * the thread, or of events that are no breakpoints, only the first is seen.  Two
+ * kinds of hits wait until no SIGTRAP is pending instead:
  *
- * The queue comes with the first event of a thread that needs one, and stays
- * until the end of the thread.  It includes the struct sigqueue that is pending:
- * the delivery of a hit allocates nothing, and cannot fail.
+ *  - those of several breakpoints that one instruction of the program hits.  None
+ *    of them becomes pending while the handler of another one blocks SIGTRAP, so
+ *    that the handler can still close or disable their events;
+ *  - all of an event with HW_BREAKPOINT_SIGTRAP_QUEUE.
+ *
+ * recalc_sigpending(), which follows each change of what is pending or blocked,
+ * adds the task work again if a hit waits.
+ *
+ * Locking: the hits that are due are protected by ctx->lock, which nests inside
+ * the siglock: a signal is sent with the siglock held, and never under ctx->lock.
+ * A context with hits that are due stays with its task, see
+ * perf_event_context_sched_out().
  */
 
 #include <linux/cleanup.h>
-#include <linux/mutex.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
+#include <linux/signal.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 
 #include "internal.h"
 #include "sigtrap.h"
 
-/**
- * struct perf_sigtrap - what a thread needs to have hits sent to it
- * @hits: those that are due; taken out under the siglock
- * @work: sends them
- * @work_added: @work is on its way
- * @sending: @work is at it
- * @pending: the signal; on the list of the pending ones, or empty
- */
-struct perf_sigtrap {
-	struct sigtrap_hits	hits;
-	struct callback_head	work;
-	int			work_added;
-	bool			sending;
-	struct sigqueue		pending;
-};
+static bool is_breakpoint(const struct perf_event *event)
+{
+	return event->attr.type == PERF_TYPE_BREAKPOINT;
+}
 
 /* ---- Sending ---- */
 
-static void describe(struct kernel_siginfo *info, const struct sigtrap_hit *hit)
+/* Only current changes its own ->sighand; no RCU needed. */
+static spinlock_t *siglock(void)
+{
+	return &rcu_access_pointer(current->sighand)->siglock;
+}
+
+static bool has_to_wait(const struct sigtrap_hit *hit, bool blocked)
+{
+	if (hit->sync && blocked)
+		return true;
+	return (hit->sync || hit->owner->queue) &&
+	       sigismember(&current->pending.signal, SIGTRAP);
+}
+
+static void describe(struct kernel_siginfo *info, const struct sigtrap_hit *hit,
+		     bool blocked)
 {
 	clear_siginfo(info);
 	info->si_signo = SIGTRAP;
@@ -55,156 +67,221 @@ static void describe(struct kernel_siginfo *info, const struct sigtrap_hit *hit)
 	info->si_addr = (void __user *)(unsigned long)hit->addr;
 	info->si_perf_data = hit->data;
 	info->si_perf_type = hit->type;
-	info->si_perf_flags = hit->flags;
+	if (hit->async || blocked)
+		info->si_perf_flags = TRAP_PERF_FLAG_ASYNC;
 }
 
-/* Of current, which alone changes where it is */
-static spinlock_t *siglock(void)
+/* The first hit that can be sent now: it may overtake hits that have to wait. */
+static struct sigtrap_hit *first_to_send(struct perf_event_context *ctx, bool blocked)
 {
-	return &rcu_access_pointer(current->sighand)->siglock;
-}
+	struct sigtrap_hit *hit;
 
-static void send_next(struct callback_head *work)
-{
-	struct perf_sigtrap *st = container_of(work, struct perf_sigtrap, work);
-	struct sigtrap_hit hit;
-
-	/* A hit that comes from here on adds the work again. */
-	xchg(&st->work_added, 0);
-
-	spin_lock_irq(siglock());
-	WRITE_ONCE(st->sending, true);
-	/* One that is ignored does not become pending: then the next. */
-	while (!sigismember(&current->pending.signal, SIGTRAP) &&
-	       sigtrap_hits_take(&st->hits, &hit)) {
-		describe(&st->pending.info, &hit);
-		send_sigqueue_locked(&st->pending);
+	current->perf_sigtrap_waits = false;
+	list_for_each_entry(hit, &ctx->sigtrap.due, link) {
+		if (!has_to_wait(hit, blocked))
+			return hit;
+		current->perf_sigtrap_waits = true;
 	}
-	WRITE_ONCE(st->sending, false);
-	spin_unlock_irq(siglock());
+	return NULL;
 }
 
-static void add_work(struct perf_sigtrap *st)
+/* Returns false if no hit is left that can be sent now. */
+static bool send_first(struct perf_event_context *ctx)
+{
+	bool blocked = sigismember(&current->blocked, SIGTRAP), own;
+	struct kernel_siginfo info;
+	struct sigtrap_hit *hit;
+
+	lockdep_assert_held(siglock());
+
+	scoped_guard(raw_spinlock_irqsave, &ctx->lock) {
+		if (ctx->task != current)
+			return false;
+		sigtrap_collect(&ctx->sigtrap);
+		hit = first_to_send(ctx, blocked);
+		if (!hit)
+			return false;
+		describe(&info, hit, blocked);
+		own = hit->task == current;
+		sigtrap_done(hit);
+	}
+
+	if (own)
+		send_signal_locked(SIGTRAP, &info, current, PIDTYPE_PID);
+	return true;
+}
+
+static void send_hits(struct callback_head *work)
+{
+	struct perf_event_context *ctx;
+
+	/* Drop hits caused by sending, or sending never ends. */
+	WRITE_ONCE(current->perf_sigtrap_sending, true);
+	barrier();
+	WRITE_ONCE(current->perf_sigtrap_added, false);
+
+	guard(rcu)();
+	spin_lock_irq(siglock());
+	current->perf_sigtrap_waits = false;
+	/* perf does not tell sparse that it is under RCU. */
+	ctx = READ_ONCE(current->perf_event_ctxp);
+	while (ctx && send_first(ctx))
+		;
+	spin_unlock_irq(siglock());
+
+	barrier();
+	WRITE_ONCE(current->perf_sigtrap_sending, false);
+}
+
+static void add_work(void)
 {
 	int mode = in_nmi() ? TWA_NMI_CURRENT : TWA_RESUME | TWAF_NO_ALLOC;
 
-	if (xchg(&st->work_added, 1))
+	if (xchg(&current->perf_sigtrap_added, true))
 		return;
-	/* It fails when the task exits, which gets no signals any more. */
-	if (task_work_add(current, &st->work, mode))
-		WRITE_ONCE(st->work_added, 0);
+	/* Fails only if the task exits: no further signals then. */
+	init_task_work(&current->perf_sigtrap_work, send_hits);
+	task_work_add(current, &current->perf_sigtrap_work, mode);
 }
 
-/* ---- When something happens ---- */
+void __perf_sigtrap_recalc(void)
+{
+	if (!sigismember(&current->pending.signal, SIGTRAP))
+		add_work();
+}
+
+/* ---- Hits ---- */
+
+static void fill_in(struct sigtrap_hit *hit, const struct perf_event *event,
+		    const struct perf_sample_data *data, bool user)
+{
+	/* In user mode: what is blocked stays so until the signal is sent. */
+	bool blocked = user && sigismember(&current->blocked, SIGTRAP);
+
+	hit->task = current;
+	hit->sync = user && !blocked && is_breakpoint(event);
+	hit->async = blocked;
+	hit->type = event->orig_type;
+	hit->data = event->attr.sig_data;
+	hit->addr = 0;
+	/* An event that excludes the kernel must not disclose its addresses. */
+	if ((user || !event->attr.exclude_kernel) &&
+	    data->sample_flags & PERF_SAMPLE_ADDR)
+		hit->addr = data->addr;
+}
 
 void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 		      struct pt_regs *regs)
 {
-	struct perf_sigtrap *st = READ_ONCE(current->perf_sigtrap);
-	bool user = regs && user_mode(regs);
-	struct sigtrap_hit hit = {
-		.data	= event->attr.sig_data,
-		.type	= event->orig_type,
-	};
+	struct perf_event_context *ctx = event->ctx;
+	struct sigtrap_hit *hit = NULL;
+	unsigned long flags;
+	bool can_send;
 
-	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_EXITING))
-		return;
-	if (WARN_ON_ONCE(!st))
+	/* Kernel threads and user workers do not return to user mode. */
+	if (current->flags & (PF_KTHREAD | PF_USER_WORKER))
 		return;
 
-	/* An event of user mode is not to tell where the kernel is. */
-	if ((user || !event->attr.exclude_kernel) &&
-	    data->sample_flags & PERF_SAMPLE_ADDR)
-		hit.addr = data->addr;
-	/* In user mode nobody changes what is blocked. */
-	if (!user || sigismember(&current->blocked, SIGTRAP))
-		hit.flags |= TRAP_PERF_FLAG_ASYNC;
-
-	/* What sending a signal hits would have it send for ever. */
-	if (READ_ONCE(st->sending) || !sigtrap_hits_put(&st->hits, &hit))
+	/*
+	 * Software events come with interrupts enabled: no other CPU may remove or
+	 * disable @event between the check of its state and sigtrap_add(), or the hit
+	 * would outlive what it is a hit of.
+	 */
+	local_irq_save(flags);
+	/* During a context switch @ctx may already be that of the next task. */
+	can_send = READ_ONCE(ctx->task) == current &&
+		   READ_ONCE(event->state) >= PERF_EVENT_STATE_INACTIVE &&
+		   !READ_ONCE(current->perf_sigtrap_sending);
+	if (can_send)
+		hit = sigtrap_claim(event->sigtrap);
+	if (hit) {
+		fill_in(hit, event, data, regs && user_mode(regs));
+		sigtrap_add(&ctx->sigtrap, hit);
+	} else if (event->sigtrap->queue) {
 		atomic64_inc(&(event->parent ?: event)->lost_samples);
-	add_work(st);
+	}
+	if (can_send)
+		add_work();
+	local_irq_restore(flags);
 }
 
-void __perf_sigtrap_next(void)
-{
-	struct perf_sigtrap *st = current->perf_sigtrap;
+/* ---- Dropping what is due ---- */
 
-	if (sigtrap_hits_due(&st->hits))
-		add_work(st);
+void __perf_sigtrap_drop(struct perf_event *event)
+{
+	lockdep_assert_held(&event->ctx->lock);
+
+	sigtrap_collect(&event->ctx->sigtrap);
+	sigtrap_drop(event->sigtrap);
 }
 
-void perf_sigtrap_forget(struct task_struct *task)
+/*
+ * A hit that waits for another signal is not of what the event watches now.  One
+ * that was not looked at yet is on its way and is sent.
+ */
+void perf_sigtrap_modify(struct perf_event *event, bool off)
 {
-	struct perf_sigtrap *st = READ_ONCE(task->perf_sigtrap);
+	lockdep_assert_held(&event->ctx->lock);
 
-	lockdep_assert_held(&task->sighand->siglock);
-
-	while (st && sigtrap_hits_take(&st->hits, NULL))
-		;
+	if (off)
+		sigtrap_collect(&event->ctx->sigtrap);
+	if (off || !event->sigtrap->queue)
+		sigtrap_drop(event->sigtrap);
 }
 
 void perf_sigtrap_exec(void)
 {
-	if (!current->perf_sigtrap)
+	kernel_siginfo_t info;
+	enum pid_type type;
+	struct sigqueue *q;
+	sigset_t others;
+
+	if (!sigismember(&current->pending.signal, SIGTRAP))
 		return;
 
+	siginitsetinv(&others, sigmask(SIGTRAP));
 	spin_lock_irq(siglock());
-	perf_sigtrap_forget(current);
-	flush_sigqueue_code(&current->pending, SIGTRAP, TRAP_PERF);
-	recalc_sigpending();
+	list_for_each_entry(q, &current->pending.list, list) {
+		if (q->info.si_signo != SIGTRAP || q->info.si_code != TRAP_PERF)
+			continue;
+		/* There is no other: SIGTRAP is pending only once. */
+		dequeue_signal(&others, &info, &type);
+		break;
+	}
 	spin_unlock_irq(siglock());
 }
 
 /* ---- Beginning and end ---- */
 
-static struct perf_sigtrap *sigtrap_alloc(void)
+int perf_sigtrap_alloc(struct perf_event *event)
 {
-	struct perf_sigtrap *st = kzalloc(sizeof(*st), GFP_KERNEL_ACCOUNT);
+	struct perf_sigtrap *sigtrap;
+	unsigned int nr = 1, i;
+	bool queue;
 
-	if (st) {
-		init_task_work(&st->work, send_next);
-		INIT_LIST_HEAD(&st->pending.list);
-		st->pending.flags = SIGQUEUE_PREALLOC;
-	}
-	return st;
-}
-
-int perf_sigtrap_inherit(struct task_struct *child)
-{
-	if (!child->perf_sigtrap)
-		child->perf_sigtrap = sigtrap_alloc();
-
-	return child->perf_sigtrap ? 0 : -ENOMEM;
-}
-
-int perf_sigtrap_prepare(struct task_struct *task)
-{
-	struct perf_sigtrap *st __free(kfree) = NULL;
-	int err = 0;
-
-	/* It goes with the task, which needs no other by then. */
-	if (READ_ONCE(task->perf_sigtrap))
+	if (!event->attr.sigtrap)
 		return 0;
 
-	st = sigtrap_alloc();
-	if (!st)
+	queue = is_breakpoint(event) && hw_breakpoint_queues_sigtrap(&event->attr);
+	if (queue)
+		nr = HW_BREAKPOINT_SIGTRAPS;
+	sigtrap = kzalloc(struct_size(sigtrap, hit, nr), GFP_KERNEL_ACCOUNT);
+	if (!sigtrap)
 		return -ENOMEM;
 
-	/* A task that exits takes it, too, and then frees what there is. */
-	mutex_lock(&task->perf_event_mutex);
-	if (task->flags & PF_EXITING)
-		err = -ESRCH;
-	else if (!task->perf_sigtrap)
-		/* For those who find it without the mutex */
-		smp_store_release(&task->perf_sigtrap, no_free_ptr(st));
-	mutex_unlock(&task->perf_event_mutex);
-
-	return err;
+	sigtrap->nr = nr;
+	sigtrap->queue = queue;
+	for (i = 0; i < nr; i++)
+		sigtrap->hit[i].owner = sigtrap;
+	event->sigtrap = sigtrap;
+	return 0;
 }
 
-void perf_sigtrap_free(struct task_struct *task)
+void perf_sigtrap_free(struct perf_event *event)
 {
-	kfree(task->perf_sigtrap);
-	task->perf_sigtrap = NULL;
+	struct perf_sigtrap *sigtrap = event->sigtrap;
+
+	/* What is still on a list must not be freed. */
+	if (sigtrap && !WARN_ON_ONCE(sigtrap->busy))
+		kfree(sigtrap);
 }

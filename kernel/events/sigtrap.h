@@ -1,113 +1,145 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The hits of a thread that are due as signals: a queue of bounded length.
+ * Hits that are due as signals: where they are stored and in which order.
  *
- * Hits are put in by the thread that makes them, in whatever context it is: an
- * interrupt, an exception or an NMI may come in the middle of it and put in one
- * more.  They are taken out by one at a time, possibly on another CPU.  Nobody
- * waits and nothing is allocated.
+ * Each event with attr.sigtrap has storage for one hit, with
+ * HW_BREAKPOINT_SIGTRAP_QUEUE for HW_BREAKPOINT_SIGTRAPS of them.  A hit that is
+ * due is on the list of its context.  Hits are stored in any context: an
+ * interrupt, an exception or an NMI may store one while another is being stored.
+ *
+ * Locking: the caller of all functions but sigtrap_claim() and sigtrap_add()
+ * holds the lock of the list, which is perf_event_context::lock.
  */
 #ifndef _KERNEL_EVENTS_SIGTRAP_H
 #define _KERNEL_EVENTS_SIGTRAP_H
 
-#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/perf_event.h>
 #include <linux/types.h>
 
-/* A power of two. What user space may rely on is in the documentation. */
-#define SIGTRAP_HITS		32
+/* Each hit has a bit in perf_sigtrap::busy. */
+static_assert(HW_BREAKPOINT_SIGTRAPS <= BITS_PER_LONG);
 
 /**
- * struct sigtrap_hit - what the signal of a hit will say
- * @addr: address of the access, 0 if there is none to tell
+ * struct sigtrap_hit - a hit that is due as a signal
+ * @new: on sigtrap_list::new
+ * @link: on sigtrap_list::due if @listed
+ * @listed: which of the two
+ * @sync: made in user mode by a breakpoint, while SIGTRAP was not blocked
+ * @async: made in user mode while SIGTRAP was blocked
+ * @owner: the storage that this is a part of
+ * @task: the task that made it
+ * @addr: address of the access, 0 if there is none to report
  * @data: attr.sig_data at the time
  * @type: attr.type of the event
- * @flags: TRAP_PERF_FLAG_*
  */
 struct sigtrap_hit {
-	u64	addr;
-	u64	data;
-	u32	type;
-	u32	flags;
+	union {
+		struct llist_node	new;
+		struct list_head	link;
+	};
+	bool				listed;
+	bool				sync;
+	bool				async;
+	u32				type;
+	struct perf_sigtrap		*owner;
+	struct task_struct		*task;
+	u64				addr;
+	u64				data;
 };
 
 /**
- * struct sigtrap_hits - hits in the order in which they were made
- * @put: number of places that were ever given to a hit
- * @taken: number of hits that were ever taken out
- * @place: hit number n is at n modulo SIGTRAP_HITS
- * @place.serial: n + 1 when hit n is complete
- * @place.hit: the hit
- *
- * All zeros is an empty queue.
+ * struct perf_sigtrap - storage for the hits of an event
+ * @busy: elements of @hit that are in use, as bits
+ * @nr: number of elements of @hit
+ * @queue: each hit is to be signalled, HW_BREAKPOINT_SIGTRAP_QUEUE
+ * @hit: the hits
  */
-struct sigtrap_hits {
-	u32	put;
-	u32	taken;
-	struct {
-		u32			serial;
-		struct sigtrap_hit	hit;
-	} place[SIGTRAP_HITS];
+struct perf_sigtrap {
+	unsigned long		busy;
+	unsigned int		nr;
+	bool			queue;
+	struct sigtrap_hit	hit[] __counted_by(nr);
 };
 
 /**
- * sigtrap_hits_put - add a hit
- * @hits: the queue
- * @hit: the hit
+ * sigtrap_claim - reserve storage for a hit
+ * @sigtrap: the storage of the event
  *
- * Context: Any; the thread that @hits belongs to.
- * Return: false if the queue is full.
+ * Context: Any.
+ * Return: the hit to be filled in, NULL if all are in use.
  */
-static inline bool sigtrap_hits_put(struct sigtrap_hits *hits,
-				    const struct sigtrap_hit *hit)
+static inline struct sigtrap_hit *sigtrap_claim(struct perf_sigtrap *sigtrap)
 {
-	u32 n = READ_ONCE(hits->put), i;
+	unsigned int i;
 
 	do {
-		/* Pairs with the release in sigtrap_hits_take(). */
-		if (n - smp_load_acquire(&hits->taken) >= SIGTRAP_HITS)
-			return false;
-	} while (!try_cmpxchg(&hits->put, &n, n + 1));
+		i = find_first_zero_bit(&sigtrap->busy, sigtrap->nr);
+		if (i >= sigtrap->nr)
+			return NULL;
+		/* Pairs with clear_bit_unlock() in sigtrap_done(). */
+	} while (test_and_set_bit_lock(i, &sigtrap->busy));
 
-	i = n % SIGTRAP_HITS;
-	hits->place[i].hit = *hit;
-	/* Pairs with the acquire in sigtrap_hits_take(). */
-	smp_store_release(&hits->place[i].serial, n + 1);
-	return true;
+	return &sigtrap->hit[i];
 }
 
 /**
- * sigtrap_hits_take - take the oldest hit out
- * @hits: the queue
- * @hit: is filled in; NULL to throw it away
- *
- * Context: Any; one caller at a time.
- * Return: false if there is none, or if the oldest is not complete yet.
- */
-static inline bool sigtrap_hits_take(struct sigtrap_hits *hits,
-				     struct sigtrap_hit *hit)
-{
-	u32 n = hits->taken, i = n % SIGTRAP_HITS;
-
-	/* Pairs with the release in sigtrap_hits_put(). */
-	if (smp_load_acquire(&hits->place[i].serial) != n + 1)
-		return false;
-
-	if (hit)
-		*hit = hits->place[i].hit;
-	/* The place is free for hit n + SIGTRAP_HITS. */
-	smp_store_release(&hits->taken, n + 1);
-	return true;
-}
-
-/**
- * sigtrap_hits_due - tell whether there are hits
- * @hits: the queue
+ * sigtrap_add - make a hit due
+ * @list: the list of the context
+ * @hit: a hit of sigtrap_claim()
  *
  * Context: Any.
  */
-static inline bool sigtrap_hits_due(const struct sigtrap_hits *hits)
+static inline void sigtrap_add(struct sigtrap_list *list, struct sigtrap_hit *hit)
 {
-	return READ_ONCE(hits->put) != READ_ONCE(hits->taken);
+	llist_add(&hit->new, &list->new);
+}
+
+/**
+ * sigtrap_collect - append new hits to those that are due
+ * @list: the list of a context
+ */
+static inline void sigtrap_collect(struct sigtrap_list *list)
+{
+	struct llist_node *new = llist_reverse_order(llist_del_all(&list->new));
+	struct sigtrap_hit *hit, *next;
+
+	llist_for_each_entry_safe(hit, next, new, new) {
+		hit->listed = true;
+		list_add_tail(&hit->link, &list->due);
+	}
+}
+
+/**
+ * sigtrap_done - remove a hit from its list and free its storage
+ * @hit: a hit on sigtrap_list::due
+ */
+static inline void sigtrap_done(struct sigtrap_hit *hit)
+{
+	struct perf_sigtrap *sigtrap = hit->owner;
+
+	list_del(&hit->link);
+	hit->listed = false;
+	/* Pairs with test_and_set_bit_lock() in sigtrap_claim(). */
+	clear_bit_unlock(hit - sigtrap->hit, &sigtrap->busy);
+}
+
+/**
+ * sigtrap_drop - remove the hits of an event from sigtrap_list::due
+ * @sigtrap: the storage of the event
+ */
+static inline void sigtrap_drop(struct perf_sigtrap *sigtrap)
+{
+	unsigned int i;
+
+	for (i = 0; i < sigtrap->nr; i++) {
+		if (sigtrap->hit[i].listed)
+			sigtrap_done(&sigtrap->hit[i]);
+	}
 }
 
 #endif /* _KERNEL_EVENTS_SIGTRAP_H */

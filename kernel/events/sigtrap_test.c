@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the queue of hits, against a list that keeps everything.
+ * KUnit tests of the storage of hits that are due as signals, against a plain
+ * array of all that were ever stored.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -14,262 +15,338 @@
 
 #include "sigtrap.h"
 
+#define EVENTS		3
 #define MOST_HITS	2000
 
+static struct perf_sigtrap *new_storage(struct kunit *test, unsigned int nr)
+{
+	struct perf_sigtrap *sigtrap;
+	unsigned int i;
+
+	sigtrap = kunit_kzalloc(test, struct_size(sigtrap, hit, nr), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sigtrap);
+	sigtrap->nr = nr;
+	for (i = 0; i < nr; i++)
+		sigtrap->hit[i].owner = sigtrap;
+	return sigtrap;
+}
+
+static void init_list(struct sigtrap_list *list)
+{
+	init_llist_head(&list->new);
+	INIT_LIST_HEAD(&list->due);
+}
+
+static bool store(struct sigtrap_list *list, struct perf_sigtrap *sigtrap, u64 addr)
+{
+	struct sigtrap_hit *hit = sigtrap_claim(sigtrap);
+
+	if (!hit)
+		return false;
+	hit->addr = addr;
+	sigtrap_add(list, hit);
+	return true;
+}
+
+static struct sigtrap_hit *first(struct sigtrap_list *list)
+{
+	sigtrap_collect(list);
+	return list_first_entry_or_null(&list->due, struct sigtrap_hit, link);
+}
+
+static u64 take(struct sigtrap_list *list)
+{
+	struct sigtrap_hit *hit = first(list);
+	u64 addr;
+
+	if (!hit)
+		return 0;
+	addr = hit->addr;
+	sigtrap_done(hit);
+	return addr;
+}
+
+static void an_event_has_room_for_its_number_of_hits(struct kunit *test)
+{
+	static const unsigned int sizes[] = { 1, 2, HW_BREAKPOINT_SIGTRAPS };
+	struct sigtrap_list list;
+	unsigned int i, n;
+
+	init_list(&list);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct perf_sigtrap *sigtrap = new_storage(test, sizes[i]);
+
+		for (n = 1; n <= sizes[i] + 3; n++)
+			KUNIT_EXPECT_EQ(test, n <= sizes[i], store(&list, sigtrap, n));
+		for (n = 1; n <= sizes[i]; n++)
+			KUNIT_EXPECT_EQ(test, n, take(&list));
+		KUNIT_EXPECT_EQ(test, 0, take(&list));
+		KUNIT_EXPECT_EQ(test, 0, sigtrap->busy);
+	}
+}
+
+static void storage_is_in_use_until_the_hit_is_done(struct kunit *test)
+{
+	struct perf_sigtrap *sigtrap = new_storage(test, 1);
+	struct sigtrap_list list;
+	struct sigtrap_hit *hit;
+
+	init_list(&list);
+	KUNIT_EXPECT_TRUE(test, store(&list, sigtrap, 1));
+	hit = first(&list);
+	KUNIT_ASSERT_NOT_NULL(test, hit);
+	KUNIT_EXPECT_FALSE(test, store(&list, sigtrap, 2));
+	KUNIT_EXPECT_EQ(test, 1, hit->addr);
+	sigtrap_done(hit);
+	KUNIT_EXPECT_TRUE(test, store(&list, sigtrap, 3));
+	KUNIT_EXPECT_EQ(test, 3, take(&list));
+}
+
+/* A hit that was not collected is on its way and is not dropped. */
+static void dropping_leaves_other_events_and_new_hits(struct kunit *test)
+{
+	struct perf_sigtrap *a = new_storage(test, 4), *b = new_storage(test, 4);
+	struct sigtrap_list list;
+
+	init_list(&list);
+	store(&list, a, 1);
+	store(&list, b, 2);
+	store(&list, a, 3);
+	sigtrap_collect(&list);
+	store(&list, a, 4);
+	store(&list, b, 5);
+	sigtrap_drop(a);
+	KUNIT_EXPECT_EQ(test, 2, take(&list));
+	KUNIT_EXPECT_EQ(test, 4, take(&list));
+	KUNIT_EXPECT_EQ(test, 5, take(&list));
+	KUNIT_EXPECT_EQ(test, 0, take(&list));
+	sigtrap_drop(a);
+	KUNIT_EXPECT_EQ(test, 0, a->busy | b->busy);
+}
+
+/* ---- Against an oracle ---- */
+
 struct world {
-	struct sigtrap_hits hits;
-	struct sigtrap_hit all[MOST_HITS];
-	unsigned int put, taken;
+	struct sigtrap_list list;
+	struct perf_sigtrap *event[EVENTS];
+	struct {
+		unsigned int event;
+		bool due;
+	} hit[MOST_HITS + 1];
+	unsigned int stored;
 };
 
-static struct sigtrap_hit some_hit(u32 n)
+static unsigned int count_due(const struct world *w, unsigned int event)
 {
-	return (struct sigtrap_hit) {
-		.addr	= 0x1000 + n,
-		.data	= ~(u64)n,
-		.type	= n * 3,
-		.flags	= n & 1,
-	};
+	unsigned int i, n = 0;
+
+	for (i = 1; i <= w->stored; i++)
+		n += w->hit[i].due && w->hit[i].event == event;
+	return n;
 }
 
-static bool same(const struct sigtrap_hit *a, const struct sigtrap_hit *b)
+static unsigned int oldest(const struct world *w)
 {
-	return a->addr == b->addr && a->data == b->data &&
-	       a->type == b->type && a->flags == b->flags;
+	unsigned int i;
+
+	for (i = 1; i <= w->stored; i++) {
+		if (w->hit[i].due)
+			return i;
+	}
+	return 0;
 }
 
-static struct world *new_world(struct kunit *test)
+static void random_step(struct kunit *test, struct world *w, u32 bits)
+{
+	unsigned int event = (bits >> 8) % EVENTS, n, i;
+	bool room;
+
+	switch (bits % 16) {
+	case 0:
+		sigtrap_collect(&w->list);
+		sigtrap_drop(w->event[event]);
+		for (i = 1; i <= w->stored; i++) {
+			if (w->hit[i].event == event)
+				w->hit[i].due = false;
+		}
+		break;
+	case 1 ... 6:
+		n = oldest(w);
+		KUNIT_ASSERT_EQ(test, n, take(&w->list));
+		w->hit[n].due = false;
+		break;
+	default:
+		room = count_due(w, event) < w->event[event]->nr;
+		n = w->stored + 1;
+		KUNIT_ASSERT_EQ(test, room, store(&w->list, w->event[event], n));
+		if (!room)
+			break;
+		w->hit[n].event = event;
+		w->hit[n].due = true;
+		w->stored = n;
+	}
+}
+
+static void hits_come_out_in_order(struct kunit *test)
 {
 	struct world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	static const unsigned int nr[EVENTS] = { 1, 5, HW_BREAKPOINT_SIGTRAPS };
+	struct rnd_state rnd;
+	unsigned int i, n;
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	return w;
-}
-
-static void put(struct kunit *test, struct world *w)
-{
-	struct sigtrap_hit hit = some_hit(w->put);
-	bool room = w->put - w->taken < SIGTRAP_HITS;
-
-	KUNIT_EXPECT_EQ(test, room, sigtrap_hits_put(&w->hits, &hit));
-	if (room)
-		w->all[w->put++] = hit;
-}
-
-static void take(struct kunit *test, struct world *w, bool look)
-{
-	struct sigtrap_hit hit = { };
-	bool some = w->put != w->taken;
-
-	KUNIT_EXPECT_EQ(test, some, sigtrap_hits_due(&w->hits));
-	KUNIT_EXPECT_EQ(test, some, sigtrap_hits_take(&w->hits, look ? &hit : NULL));
-	if (!some)
-		return;
-	if (look)
-		KUNIT_EXPECT_TRUE(test, same(&w->all[w->taken], &hit));
-	w->taken++;
-}
-
-static void a_new_queue_is_empty(struct kunit *test)
-{
-	struct world *w = new_world(test);
-
-	take(test, w, true);
-	take(test, w, false);
-}
-
-static void a_full_queue_refuses_and_keeps_what_it_has(struct kunit *test)
-{
-	struct world *w = new_world(test);
-	int i;
-
-	for (i = 0; i < SIGTRAP_HITS + 5; i++)
-		put(test, w);
-	KUNIT_EXPECT_EQ(test, SIGTRAP_HITS, w->put);
-	for (i = 0; i < SIGTRAP_HITS + 1; i++)
-		take(test, w, true);
-	KUNIT_EXPECT_EQ(test, SIGTRAP_HITS, w->taken);
-}
-
-static void hits_come_out_as_they_went_in(struct kunit *test)
-{
-	struct world *w = new_world(test);
-	struct rnd_state rnd;
-	u32 bits;
+	init_list(&w->list);
+	for (i = 0; i < EVENTS; i++)
+		w->event[i] = new_storage(test, nr[i]);
 
 	prandom_seed_state(&rnd, 5);
-	while (w->put < MOST_HITS) {
-		bits = prandom_u32_state(&rnd);
-		/* Now and then it gets full, now and then empty. */
-		if ((bits & 7) < ((w->put >> 7) & 1 ? 5 : 3))
-			put(test, w);
-		else
-			take(test, w, bits & 8);
+	while (w->stored < MOST_HITS)
+		random_step(test, w, prandom_u32_state(&rnd));
+	while ((n = oldest(w))) {
+		KUNIT_ASSERT_EQ(test, n, take(&w->list));
+		w->hit[n].due = false;
 	}
-	while (w->taken != w->put)
-		take(test, w, true);
-	take(test, w, true);
+	KUNIT_EXPECT_EQ(test, 0, take(&w->list));
+	for (i = 0; i < EVENTS; i++)
+		KUNIT_EXPECT_EQ(test, 0, w->event[i]->busy);
 }
 
-static void numbers_may_run_over(struct kunit *test)
-{
-	struct world *w = new_world(test);
-	struct sigtrap_hit in, out;
-	u32 n;
-
-	/* As after so many hits */
-	w->hits.put = -40;
-	w->hits.taken = w->hits.put;
-	for (n = 0; n < SIGTRAP_HITS; n++)
-		w->hits.place[(w->hits.put + n) % SIGTRAP_HITS].serial =
-			w->hits.put + n + 1 - SIGTRAP_HITS;
-
-	for (n = 0; n < 100; n++) {
-		in = some_hit(n);
-		KUNIT_EXPECT_FALSE(test, sigtrap_hits_take(&w->hits, &out));
-		KUNIT_EXPECT_TRUE(test, sigtrap_hits_put(&w->hits, &in));
-		KUNIT_EXPECT_TRUE(test, sigtrap_hits_take(&w->hits, &out));
-		KUNIT_EXPECT_TRUE(test, same(&in, &out));
-	}
-}
-
-/* An NMI comes when the hit that it interrupts has its place, but is not there. */
-static void a_hit_waits_for_the_one_that_it_interrupted(struct kunit *test)
-{
-	struct world *w = new_world(test);
-	struct sigtrap_hit outer = some_hit(7), inner = some_hit(8), out;
-
-	w->hits.put++;
-	KUNIT_EXPECT_TRUE(test, sigtrap_hits_put(&w->hits, &inner));
-	KUNIT_EXPECT_TRUE(test, sigtrap_hits_due(&w->hits));
-	KUNIT_EXPECT_FALSE(test, sigtrap_hits_take(&w->hits, &out));
-	w->hits.place[0].hit = outer;
-	w->hits.place[0].serial = 1;
-	KUNIT_EXPECT_TRUE(test, sigtrap_hits_take(&w->hits, &out));
-	KUNIT_EXPECT_TRUE(test, same(&outer, &out));
-	KUNIT_EXPECT_TRUE(test, sigtrap_hits_take(&w->hits, &out));
-	KUNIT_EXPECT_TRUE(test, same(&inner, &out));
-}
-
-/* ---- Interrupts put in hits while others are put in and taken out ---- */
+/* ---- Interrupts store hits while others are stored and taken ---- */
 
 #define IRQ_ADDR	0x80000000
 
 struct irq_world {
-	struct sigtrap_hits hits;
+	struct sigtrap_list list;
+	struct perf_sigtrap *sigtrap;
 	struct irq_work work;
-	u32 put;
+	u32 stored;
 };
 
-static void put_in_interrupt(struct irq_work *work)
+static void store_in_interrupt(struct irq_work *work)
 {
 	struct irq_world *w = container_of(work, struct irq_world, work);
-	struct sigtrap_hit hit = some_hit(w->put);
 
-	hit.addr = IRQ_ADDR;
-	if (sigtrap_hits_put(&w->hits, &hit))
-		w->put++;
+	if (store(&w->list, w->sigtrap, IRQ_ADDR + w->stored + 1))
+		w->stored++;
+}
+
+static void check_order(struct kunit *test, u64 addr, u32 *taken, u32 *taken_irq)
+{
+	if (addr > IRQ_ADDR)
+		KUNIT_ASSERT_EQ(test, IRQ_ADDR + ++*taken_irq, addr);
+	else
+		KUNIT_ASSERT_EQ(test, ++*taken, addr);
 }
 
 static void interrupts_lose_and_double_nothing(struct kunit *test)
 {
 	struct irq_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
-	u32 put = 0, taken = 0, taken_irq = 0, i;
-	struct sigtrap_hit hit, out;
+	u32 stored = 0, taken = 0, taken_irq = 0, i;
+	u64 addr;
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	w->work = IRQ_WORK_INIT_HARD(put_in_interrupt);
+	init_list(&w->list);
+	w->sigtrap = new_storage(test, HW_BREAKPOINT_SIGTRAPS);
+	w->work = IRQ_WORK_INIT_HARD(store_in_interrupt);
 
 	for (i = 0; i < 20000; i++) {
 		preempt_disable();
 		irq_work_queue(&w->work);
-		hit = some_hit(put);
-		if (sigtrap_hits_put(&w->hits, &hit))
-			put++;
+		if (store(&w->list, w->sigtrap, stored + 1))
+			stored++;
 		preempt_enable();
-		while ((i & 7) == 7 && sigtrap_hits_take(&w->hits, &out)) {
-			struct sigtrap_hit want = some_hit(out.addr == IRQ_ADDR ?
-							   taken_irq++ : taken++);
-
-			if (out.addr == IRQ_ADDR)
-				want.addr = IRQ_ADDR;
-			KUNIT_ASSERT_TRUE(test, same(&want, &out));
-		}
+		while ((i & 7) == 7 && (addr = take(&w->list)))
+			check_order(test, addr, &taken, &taken_irq);
 	}
 	irq_work_sync(&w->work);
-	while (sigtrap_hits_take(&w->hits, &out))
-		out.addr == IRQ_ADDR ? taken_irq++ : taken++;
-	KUNIT_EXPECT_EQ(test, put, taken);
-	KUNIT_EXPECT_EQ(test, w->put, taken_irq);
+	while ((addr = take(&w->list)))
+		check_order(test, addr, &taken, &taken_irq);
+	KUNIT_EXPECT_EQ(test, stored, taken);
+	KUNIT_EXPECT_EQ(test, w->stored, taken_irq);
 	KUNIT_EXPECT_GT(test, taken_irq, 0);
+	KUNIT_EXPECT_EQ(test, 0, w->sigtrap->busy);
 }
 
-/* ---- A breakpoint on the queue puts in a hit, wherever the queue is touched ---- */
+/* ---- A breakpoint on the storage stores a hit, wherever it is touched ---- */
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 struct middle {
-	struct sigtrap_hits hits;
+	struct sigtrap_list list;
+	struct perf_sigtrap *sigtrap;
 	struct task_struct *task;
 	int touched;
 };
 
-static void put_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
-			      struct pt_regs *regs)
+static void store_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
+				struct pt_regs *regs)
 {
 	struct middle *m = bp->overflow_handler_context;
-	struct sigtrap_hit inner = some_hit(8);
 
 	/* Others, who search memory, may touch it as well. */
 	if (current == m->task && !m->touched++)
-		sigtrap_hits_put(&m->hits, &inner);
+		store(&m->list, m->sigtrap, 8);
+}
+
+static void store_with_breakpoint_at(struct kunit *test, struct middle *m, void *at)
+{
+	struct perf_event * __percpu *set;
+	struct perf_event_attr attr;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)at;
+	attr.bp_len = HW_BREAKPOINT_LEN_4;
+	attr.bp_type = HW_BREAKPOINT_RW;
+	set = register_wide_hw_breakpoint(&attr, store_in_the_middle, m);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	KUNIT_EXPECT_TRUE(test, store(&m->list, m->sigtrap, 7));
+	unregister_wide_hw_breakpoint(set);
+}
+
+static void expect_both(struct kunit *test, struct middle *m)
+{
+	unsigned int outer = 0, inner = 0;
+	u64 addr;
+
+	while ((addr = take(&m->list))) {
+		outer += addr == 7;
+		inner += addr == 8;
+	}
+	KUNIT_EXPECT_EQ(test, outer, 1);
+	KUNIT_EXPECT_EQ(test, inner, m->touched > 0);
+	KUNIT_EXPECT_EQ(test, 0, m->sigtrap->busy);
 }
 
 static void a_hit_in_the_middle_of_another_is_not_lost(struct kunit *test)
 {
 	struct middle *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
-	struct sigtrap_hit outer = some_hit(7), inner = some_hit(8), out;
-	struct perf_event * __percpu *set;
 	unsigned int at, nr_places = 0;
-	struct perf_event_attr attr;
-	int nr_outer, nr_inner;
 
 	if (!IS_ENABLED(CONFIG_X86))
 		kunit_skip(test, "the handler would have to step over the access");
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	for (at = 0; at < offsetof(struct sigtrap_hits, place[1]); at += 4) {
-		memset(m, 0, sizeof(*m));
-		m->task = current;
-		hw_breakpoint_init(&attr);
-		attr.bp_addr = (unsigned long)&m->hits + at;
-		attr.bp_len = HW_BREAKPOINT_LEN_4;
-		attr.bp_type = HW_BREAKPOINT_RW;
-		set = register_wide_hw_breakpoint(&attr, put_in_the_middle, m);
-		KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
-		KUNIT_EXPECT_TRUE(test, sigtrap_hits_put(&m->hits, &outer));
-		unregister_wide_hw_breakpoint(set);
-
+	m->task = current;
+	m->sigtrap = new_storage(test, 2);
+	init_list(&m->list);
+	for (at = 0; at < offsetof(struct perf_sigtrap, hit[2]); at += 4) {
+		m->touched = 0;
+		store_with_breakpoint_at(test, m, (void *)m->sigtrap + at);
 		nr_places += m->touched > 0;
-		nr_outer = 0;
-		nr_inner = 0;
-		while (sigtrap_hits_take(&m->hits, &out)) {
-			nr_outer += same(&out, &outer);
-			nr_inner += same(&out, &inner);
-		}
-		KUNIT_EXPECT_EQ_MSG(test, nr_outer, 1, "at %u", at);
-		KUNIT_EXPECT_EQ_MSG(test, nr_inner, m->touched > 0, "at %u", at);
-		KUNIT_EXPECT_FALSE(test, sigtrap_hits_due(&m->hits));
+		expect_both(test, m);
 	}
-	/* Both counters, and what belongs to the hit */
+	m->touched = 0;
+	store_with_breakpoint_at(test, m, &m->list.new);
+	nr_places += m->touched > 0;
+	expect_both(test, m);
+	/* The bitmap, its length, a hit and the list */
 	KUNIT_EXPECT_GE(test, nr_places, 4U);
 }
 #endif
 
 static struct kunit_case sigtrap_cases[] = {
-	KUNIT_CASE(a_new_queue_is_empty),
-	KUNIT_CASE(a_full_queue_refuses_and_keeps_what_it_has),
-	KUNIT_CASE(hits_come_out_as_they_went_in),
-	KUNIT_CASE(numbers_may_run_over),
-	KUNIT_CASE(a_hit_waits_for_the_one_that_it_interrupted),
+	KUNIT_CASE(an_event_has_room_for_its_number_of_hits),
+	KUNIT_CASE(storage_is_in_use_until_the_hit_is_done),
+	KUNIT_CASE(dropping_leaves_other_events_and_new_hits),
+	KUNIT_CASE(hits_come_out_in_order),
 	KUNIT_CASE(interrupts_lose_and_double_nothing),
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	KUNIT_CASE(a_hit_in_the_middle_of_another_is_not_lost),
@@ -284,5 +361,5 @@ static struct kunit_suite sigtrap_suite = {
 
 kunit_test_suite(sigtrap_suite);
 
-MODULE_DESCRIPTION("KUnit tests of the queue of hits");
+MODULE_DESCRIPTION("KUnit tests of the storage of hits that are due as signals");
 MODULE_LICENSE("GPL");

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PERF_RECORD_TEXT_POKE: every change of kernel text, for those who decode
- * traces of what was executed and have to know what stood there.
+ * PERF_RECORD_TEXT_POKE: the changes of kernel text, for decoders of instruction
+ * traces, which need the text that was executed.
  *
- * Whoever changes text tells it here, between the moment when no CPU executes
- * the old text any more and the moment when the first may execute the new.  In
- * between stands a breakpoint.  Where there is none, because nobody executes the
- * text that is written, it is told before.
+ * An event with attr.text_poke gets the changes of instructions, one with
+ * attr.text_area those of whole areas: enum perf_text.
+ *
+ * A record is emitted after the last CPU has stopped executing the old text and
+ * before the first can execute the new text; a breakpoint stands there between
+ * the two. Text that no CPU executes is recorded before it is written.
  */
 
+#include <linux/cred.h>
+#include <linux/filter.h>
 #include <linux/jump_label_ratelimit.h>
 #include <linux/kgdb.h>
 #include <linux/lockdep.h>
@@ -20,25 +24,42 @@
 #include "text_poke.h"
 
 /*
- * Somebody listens.  To switch it changes text itself, so it is not switched off
- * when one listener goes and the next comes.
+ * Enabled while an event with attr.text_poke or attr.text_area exists. Toggling
+ * it patches text, so it stays enabled for a while after the last event.
  */
-DEFINE_STATIC_KEY_DEFERRED_FALSE(perf_text_poke_heard, HZ);
+DEFINE_STATIC_KEY_DEFERRED_FALSE(perf_text_poke_key, HZ);
 
 struct text_poke_record {
 	struct {
 		struct perf_event_header	header;
 		u64				addr;
 	} id;
+	enum perf_text	       kind;
 	const struct text_poke *poke;
 };
 
-/* The clocks that can be read while a debugger has stopped who sets them */
-static bool clock_can_be_read(const struct perf_event *event)
+/* The clocks that are readable while a debugger has stopped their writers */
+static bool clock_is_readable(const struct perf_event *event)
 {
 	return !in_dbg_master() || !event->attr.use_clockid ||
 	       event->attr.clockid == CLOCK_MONOTONIC ||
 	       event->attr.clockid == CLOCK_MONOTONIC_RAW;
+}
+
+static bool gets_text(const struct perf_event *event, enum perf_text kind)
+{
+	/* An inherited event shows what the opener of its parent may see. */
+	const struct perf_event *opened = event->parent ? : event;
+
+	switch (kind) {
+	case PERF_TEXT_INSN:
+		return event->attr.text_poke;
+	case PERF_TEXT_AREA:
+		return event->attr.text_area;
+	case PERF_TEXT_JIT:
+		return event->attr.text_area && opened->attach_state & PERF_ATTACH_JIT_TEXT;
+	}
+	return false;
 }
 
 static void output_poke(struct perf_event *event, void *data)
@@ -50,14 +71,14 @@ static void output_poke(struct perf_event *event, void *data)
 	struct perf_output_handle handle;
 	struct perf_sample_data sample;
 
-	if (!event->attr.text_poke)
+	if (!gets_text(event, record->kind))
 		return;
-	if (!clock_can_be_read(event)) {
+	if (!clock_is_readable(event)) {
 		atomic64_inc(&event->lost_samples);
 		return;
 	}
 
-	/* Each event has its own sample_id. */
+	/* The size depends on the sample_id of the event. */
 	perf_event_header__init(&record->id.header, &sample,
 				PERF_RECORD_TEXT_POKE, PERF_RECORD_MISC_KERNEL,
 				sizeof(record->id) + text_poke_size(poke), event);
@@ -73,8 +94,8 @@ static void output_poke(struct perf_event *event, void *data)
 	perf_output_end(&handle);
 }
 
-void __perf_event_text_poke(const void *addr, const void *old, size_t old_len,
-			    const void *new, size_t new_len)
+void __perf_event_text(enum perf_text kind, const void *addr,
+		       const void *old, size_t old_len, const void *new, size_t new_len)
 {
 	struct text_poke piece, rest = {
 		.addr	 = (unsigned long)addr,
@@ -87,6 +108,7 @@ void __perf_event_text_poke(const void *addr, const void *old, size_t old_len,
 	while (text_poke_piece(&rest, &piece)) {
 		struct text_poke_record record = {
 			.id.addr = piece.addr,
+			.kind	 = kind,
 			.poke	 = &piece,
 		};
 
@@ -94,7 +116,7 @@ void __perf_event_text_poke(const void *addr, const void *old, size_t old_len,
 	}
 }
 
-void __perf_event_text_fill(const void *addr, u8 byte, size_t len)
+void __perf_event_text_fill(enum perf_text kind, const void *addr, u8 byte, size_t len)
 {
 	static u8 filled[512];
 	size_t n;
@@ -104,16 +126,25 @@ void __perf_event_text_fill(const void *addr, u8 byte, size_t len)
 	memset(filled, byte, min(len, sizeof(filled)));
 	for (; len; addr += n, len -= n) {
 		n = min(len, sizeof(filled));
-		__perf_event_text_poke(addr, addr, n, filled, n);
+		__perf_event_text(kind, addr, addr, n, filled, n);
 	}
+}
+
+/* At open: an opener that may not dump BPF images must not read them here. */
+static void note_jit_permission(struct perf_event *event)
+{
+	if (event->attr.text_area && !event->parent && bpf_dump_raw_ok(current_cred()))
+		event->attach_state |= PERF_ATTACH_JIT_TEXT;
 }
 
 void perf_text_poke_account(struct perf_event *event, bool listen)
 {
-	if (!event->attr.text_poke)
+	if (!event->attr.text_poke && !event->attr.text_area)
 		return;
-	if (listen)
-		static_branch_deferred_inc(&perf_text_poke_heard);
-	else
-		static_branch_slow_dec_deferred(&perf_text_poke_heard);
+	if (listen) {
+		note_jit_permission(event);
+		static_branch_deferred_inc(&perf_text_poke_key);
+	} else {
+		static_branch_slow_dec_deferred(&perf_text_poke_key);
+	}
 }

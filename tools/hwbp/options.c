@@ -120,6 +120,8 @@ static const char usage_text[] =
 "  -t SECONDS  end after this time\n"
 "  -o FILE     write the report to FILE instead of standard output\n"
 "  -a          all bytes of long changes, and all symbols among the counts\n"
+"  --areas     whole areas of text, too: modules and BPF programs that are loaded\n"
+"              and unloaded; takes CAP_PERFMON, and CAP_SYSLOG for those of BPF\n"
 "  -q          the counts only\n"
 "  -b MB       size of the buffer of each CPU (4, less where there are many\n"
 "              CPUs), for when records get lost\n"
@@ -309,6 +311,8 @@ static void parse_text_option(struct options *opt, char ***argp)
 		opt->all = true;
 	else if (!strcmp(arg, "-q"))
 		opt->quiet = true;
+	else if (!strcmp(arg, "--areas"))
+		opt->areas = true;
 	else if (!strncmp(arg, "-b", 2))
 		opt->ring_mb = parse_megabytes("-b", option_arg(argp));
 	else if (!strncmp(arg, "-t", 2))

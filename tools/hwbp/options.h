@@ -37,6 +37,7 @@ enum access {
  * @max_ns: end the watch after so much time, 0 for no limit
  * @all: of text: show all bytes and all symbols, however many
  * @quiet: of text: show the counts only
+ * @areas: of text: show whole areas of text, too
  * @ring_mb: of text: size of the buffer of each CPU, 0 for what seems right
  */
 struct options {
@@ -54,6 +55,7 @@ struct options {
 	uint64_t max_ns;
 	bool all;
 	bool quiet;
+	bool areas;
 	unsigned int ring_mb;
 };
 

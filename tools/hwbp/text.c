@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -40,24 +41,28 @@ struct reading {
 
 /* ---- why it is not possible ---- */
 
-static void die_no_right(void)
+static void die_no_right(const struct options *opt)
 {
 	long paranoid = read_paranoid();
 
+	if (opt->areas)
+		die("no right to see whole areas of kernel text: that needs CAP_PERFMON");
 	if (paranoid > 0)
 		die("no right to listen to all CPUs: %s 0 or less (it is %ld)",
 		    "that needs CAP_PERFMON or a kernel.perf_event_paranoid of", paranoid);
 	die("no right to listen to all CPUs: a security module or lockdown forbids it");
 }
 
-static void die_open(int err)
+static void die_open(const struct options *opt, int err)
 {
 	switch (err) {
 	case EACCES:
 	case EPERM:
-		die_no_right();
+		die_no_right(opt);
 		break;
 	case EINVAL:
+		if (opt->areas)
+			die("this kernel does not tell of areas of its text (attr.text_area)");
 		die("this kernel does not tell of changes of its text (attr.text_poke)");
 	case ENOSYS:
 		die("this kernel has no perf events");
@@ -88,6 +93,20 @@ static void fill_attr(struct perf_event_attr *attr)
 	attr->wakeup_watermark = 1;
 }
 
+/*
+ * attr.text_area: the bit after attr.sigtrap. The headers that this is built with
+ * may be older than the kernel and lack its name.
+ */
+static void set_text_area(struct perf_event_attr *attr)
+{
+	size_t flags = offsetof(struct perf_event_attr, read_format) + sizeof(attr->read_format);
+	uint64_t bits;
+
+	memcpy(&bits, (char *)attr + flags, sizeof(bits));
+	bits |= 1ULL << 38;
+	memcpy((char *)attr + flags, &bits, sizeof(bits));
+}
+
 static size_t ring_pages(const struct options *opt, size_t nr_rings)
 {
 	size_t mb = opt->ring_mb ? opt->ring_mb : RING_MB;
@@ -109,10 +128,12 @@ struct text *text_open(const struct options *opt)
 
 	raise_file_limit();
 	fill_attr(&attr);
+	if (opt->areas)
+		set_text_area(&attr);
 	text->rings = rings_new(RECORD_TYPES);
 	err = rings_open(text->rings, &attr, -1);
 	if (err)
-		die_open(err);
+		die_open(opt, err);
 	wanted = ring_pages(opt, rings_nr(text->rings));
 	pages = rings_map(text->rings, wanted);
 	if (opt->ring_mb && pages < wanted)

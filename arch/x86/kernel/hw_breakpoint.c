@@ -20,12 +20,19 @@
  *  - #DB reads bp_cpu::reg[].event of slots that cpu_dr7_armed enables: an event
  *    is entered before its slot is armed, and what stands there after it is
  *    disarmed is not looked at.
- *  - Whoever re-points a breakpoint leaves a version of it, and writes registers
- *    where nobody else does.
+ *  - Code that re-points a breakpoint leaves a version of it. It changes
+ *    registers only if it interrupted no change of them.
  *  - NMI asks cpu_dr7 whether DR7 enables anything; see write_dr7().
  *  - The debugger runs while registers are being written too.  It has a wanted
- *    list of its own, asks for another round if it interrupted one, and loads
- *    the registers from cpu_dr7_armed and bp_cpu::reg[].
+ *    list of its own and asks for another round if it interrupted one.
+ *
+ * DR7 itself tells whether the registers are in use by other code.  Code that
+ * must not trap, or that uses the registers for something else, clears DR7 and
+ * loads it again.  Code that interrupts it finds DR7 clear although cpu_dr7
+ * enables something: it changes the books, sets cpu_dr7_changed and writes no
+ * register.  So the registers of a guest of KVM stay as they are, and DR7 is
+ * never loaded with the control field of one breakpoint while an address or mask
+ * register is that of another.
  */
 
 #include <linux/bits.h>
@@ -33,6 +40,7 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
+#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/log2.h>
 #include <linux/percpu.h>
@@ -48,6 +56,7 @@
 #include <asm/msr.h>
 #include <asm/nospec-branch.h>
 #include <asm/processor.h>
+#include <asm/sections.h>
 #include <asm/tlbflush.h>
 
 /**
@@ -76,8 +85,8 @@ struct bp_wants {
  * @event: its event, NULL if it is the kernel debugger's
  * @hw: what @owner said when the slot was written
  *
- * All of it is of a slot that is armed; of one that is not, only @hw.address and
- * @hw.mask say something: what the registers hold.
+ * All of it is of a slot that is armed; of one that is not, only @hw.address says
+ * something: what the register holds, if it is known.
  */
 struct bp_reg {
 	const struct arch_hw_breakpoint	*owner;
@@ -91,24 +100,29 @@ struct bp_reg {
  * @reg: the slots
  * @owned: the slots that are armed, as bits
  * @known: the slots whose address register holds @reg.hw.address, as bits
+ * @mask: what the address mask registers hold
  * @open: perf is changing @wanted
  * @stale: what is wanted has changed since the last look at it
  * @syncing: the registers are being written
  * @repointed: of those in @wanted some may have a new version
- * @held: somebody has cleared DR7 and loads it from cpu_dr7_armed later
- * @parked: somebody disarmed the breakpoints before the debugger came and will
- *	arm them after it has left
+ * @held: change the books only: the code that cleared DR7 loads the registers
+ * @debugging: how often the kernel debugger was entered on this CPU: it may debug
+ *	itself
+ * @parked: DR7 was clear when the debugger came: the code that cleared it loads
+ *	the registers
  */
 struct bp_cpu {
 	struct bp_wants			wanted;
 	struct bp_reg			reg[HBP_NUM];
 	unsigned int			owned;
 	unsigned int			known;
+	u32				mask[HBP_NUM];
 	bool				open;
 	bool				stale;
 	bool				syncing;
 	bool				repointed;
 	bool				held;
+	unsigned int			debugging;
 	bool				parked;
 };
 
@@ -119,9 +133,12 @@ EXPORT_PER_CPU_SYMBOL(cpu_dr7);
 
 DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
 
+DEFINE_PER_CPU(bool, cpu_dr7_changed);
+
 /*
  * What the kernel debugger wants on every CPU, in slots that perf leaves.
- * Changed while all other CPUs are stopped.
+ * Changed by hw_breakpoint_debugger_set() alone, while all other CPUs are
+ * stopped.  A CPU that comes up may read it meanwhile.
  */
 static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
 static bool debugger_wants;
@@ -137,16 +154,23 @@ static u32 addr_mask_max __ro_after_init;
 
 /* ---- Single registers ---- */
 
-static void write_mask(int slot, u32 mask)
+/* For an owner of the registers; the slot is not armed. */
+static __always_inline void write_mask_msr(struct bp_cpu *bp, int slot, u32 mask)
 {
-	static const u32 msr[HBP_NUM] = {
-		MSR_F16H_DR0_ADDR_MASK,
-		MSR_F16H_DR1_ADDR_MASK,
-		MSR_F16H_DR1_ADDR_MASK + 1,
-		MSR_F16H_DR1_ADDR_MASK + 2,
-	};
+	u32 msr = slot ? MSR_F16H_DR1_ADDR_MASK + slot - 1 : MSR_F16H_DR0_ADDR_MASK;
 
-	wrmsrl(msr[slot], mask);
+	bp->mask[slot] = mask;
+	barrier();
+	__wrmsr(msr, mask, 0);
+}
+
+static void write_mask(struct bp_cpu *bp, int slot, u32 mask)
+{
+	/* hw_breakpoint_load() loads that of a slot that is armed. */
+	if (unlikely(bp->held))
+		this_cpu_write(cpu_dr7_changed, true);
+	else
+		write_mask_msr(bp, slot, mask);
 }
 
 /*
@@ -155,45 +179,100 @@ static void write_mask(int slot, u32 mask)
  * write.  The debugger and the way out of an NMI may load DR7 from
  * cpu_dr7_armed at any point, which is the new value as soon as it could be
  * written.
+ *
+ * Where DR7 is clear and stays so, the code that cleared it may be about to write
+ * the old value, which cpu_dr7 covers until hw_breakpoint_load().
  */
-static void write_dr7(unsigned long dr7)
+static void write_dr7(const struct bp_cpu *bp, unsigned long dr7)
 {
-	this_cpu_write(cpu_dr7, this_cpu_read(cpu_dr7_armed) | dr7);
+	this_cpu_write(cpu_dr7, this_cpu_read(cpu_dr7) | dr7);
 	barrier();
 	this_cpu_write(cpu_dr7_armed, dr7);
 	barrier();
-	if (likely(!this_cpu_read(bp_cpu.held)))
-		set_debugreg(dr7, 7);
+	if (unlikely(bp->held)) {
+		this_cpu_write(cpu_dr7_changed, true);
+		return;
+	}
+	set_debugreg(dr7, 7);
 	barrier();
 	this_cpu_write(cpu_dr7, dr7);
-}
-
-/*
- * While DR7 is clear the address may be that of a guest of KVM, which loads ours
- * with hw_breakpoint_restore() before anything is armed.
- */
-static bool is_lent(const struct bp_cpu *bp, int slot)
-{
-	unsigned long address;
-
-	get_debugreg(address, slot);
-	return (bp->known & BIT(slot)) && address != bp->reg[slot].hw.address;
 }
 
 static void write_address(struct bp_cpu *bp, int slot, unsigned long address)
 {
 	struct bp_reg *reg = &bp->reg[slot];
-	bool lent;
 
 	if ((bp->known & BIT(slot)) && reg->hw.address == address)
 		return;
 
-	lent = unlikely(bp->held) && is_lent(bp, slot);
 	WRITE_ONCE(reg->hw.address, address);
 	barrier();
-	if (!lent)
-		set_debugreg(address, slot);
+	if (unlikely(bp->held)) {
+		bp->known &= ~BIT(slot);
+		this_cpu_write(cpu_dr7_changed, true);
+		return;
+	}
+	set_debugreg(address, slot);
 	bp->known |= BIT(slot);
+}
+
+/*
+ * Loads what an armed slot needs.  The mask registers may have been reset, so one
+ * that is said to hold the mask is written too.
+ */
+static __always_inline void load_armed_slot(struct bp_cpu *bp, int slot)
+{
+	struct bp_reg *reg = &bp->reg[slot];
+
+	set_debugreg(reg->hw.address, slot);
+	if (unlikely(reg->hw.mask || bp->mask[slot]))
+		write_mask_msr(bp, slot, reg->hw.mask);
+	bp->known |= BIT(slot);
+}
+
+/*
+ * An NMI that changes breakpoints at any point before DR7 is written finds it
+ * clear, changes the books and sets cpu_dr7_changed. If it does so before the
+ * second look at cpu_dr7_changed nothing was armed; if after, what is armed are
+ * the registers that were loaded, all from before.
+ *
+ * Where this comes in the middle of write_dr7(), cpu_dr7 covers what that is about
+ * to write, and stays so.
+ */
+noinstr void hw_breakpoint_load(void)
+{
+	struct bp_cpu *bp = raw_cpu_ptr(&bp_cpu);
+	unsigned long dr7;
+	int slot;
+
+	for (;;) {
+		this_cpu_write(cpu_dr7_changed, false);
+		barrier();
+		dr7 = this_cpu_read(cpu_dr7_armed);
+		for (slot = 0; slot < HBP_NUM; slot++) {
+			if (dr7_enabled(dr7, slot))
+				load_armed_slot(bp, slot);
+		}
+		if (likely(!bp->syncing))
+			this_cpu_write(cpu_dr7, dr7);
+		barrier();
+		if (unlikely(this_cpu_read(cpu_dr7_changed)))
+			continue;
+		set_debugreg(dr7, 7);
+		barrier();
+		if (likely(!this_cpu_read(cpu_dr7_changed)))
+			return;
+		hw_breakpoint_disable();
+	}
+}
+
+/* DR7 was cleared by code that loads it again, and this is not that code. */
+static bool dr7_is_held(void)
+{
+	unsigned long dr7;
+
+	get_debugreg(dr7, 7);
+	return hw_breakpoint_active() && !(dr7 & DR7_ENABLE_ALL);
 }
 
 /* ---- From wanted to hardware ---- */
@@ -277,16 +356,19 @@ static void add_debugger(const struct bp_cpu *bp, struct bp_wants *wanted)
 	int i, slot;
 
 	for (i = 0; i < HBP_NUM; i++) {
-		if (!debugger_wanted[i])
+		/* Pairs with hw_breakpoint_debugger_set(): all of *hw is there. */
+		const struct arch_hw_breakpoint *hw = smp_load_acquire(&debugger_wanted[i]);
+
+		if (!hw)
 			continue;
-		slot = free_slot(bp, wanted, debugger_wanted[i]);
+		slot = free_slot(bp, wanted, hw);
 		if (slot < 0) {
 			slot = flexible_slot(wanted);
 			/* perf shall know that it has a slot less. */
 			hw_breakpoint_trim_flexible();
 		}
 		if (slot >= 0)
-			want(wanted, slot, debugger_wanted[i], NULL);
+			want(wanted, slot, hw, NULL);
 	}
 }
 
@@ -295,9 +377,9 @@ static void load_slot(struct bp_cpu *bp, int slot, const struct bp_want *want)
 	struct bp_reg *reg = &bp->reg[slot];
 
 	write_address(bp, slot, want->hw->address);
-	if (unlikely(reg->hw.mask != want->hw->mask))
-		write_mask(slot, want->hw->mask);
 	reg->hw.mask = want->hw->mask;
+	if (unlikely(reg->hw.mask || bp->mask[slot]))
+		write_mask(bp, slot, reg->hw.mask);
 	reg->hw.ctl = want->hw->ctl;
 	reg->event = want->event;
 	reg->owner = want->hw;
@@ -309,10 +391,8 @@ static void clear_masks(struct bp_cpu *bp, unsigned int slots)
 	int slot;
 
 	for_each_slot(slot, slots) {
-		if (!bp->reg[slot].hw.mask)
-			continue;
-		write_mask(slot, 0);
-		bp->reg[slot].hw.mask = 0;
+		if (bp->mask[slot])
+			write_mask(bp, slot, 0);
 	}
 }
 
@@ -366,7 +446,7 @@ static void load_registers(struct bp_cpu *bp, const struct bp_wants *wanted)
 	/* A slot that is armed and changes is disarmed first. */
 	if (leave & load) {
 		armed = dr7;
-		write_dr7(armed);
+		write_dr7(bp, armed);
 	}
 
 	for_each_slot(slot, load) {
@@ -377,7 +457,7 @@ static void load_registers(struct bp_cpu *bp, const struct bp_wants *wanted)
 	/* The event of each slot is in place before the slot is armed. */
 	barrier();
 	if (dr7 != armed)
-		write_dr7(dr7);
+		write_dr7(bp, dr7);
 
 	bp->owned = wanted->taken;
 	if (unlikely(addr_mask_max))
@@ -425,7 +505,7 @@ static void sync_registers(struct bp_cpu *bp)
 	if (!this_cpu_read(cpu_dr7_armed))
 		bp->known = 0;
 
-	if (unlikely(debugger_wants))
+	if (unlikely(READ_ONCE(debugger_wants)))
 		sync_with_debugger(bp);
 	else
 		load_registers(bp, &bp->wanted);
@@ -433,8 +513,11 @@ static void sync_registers(struct bp_cpu *bp)
 
 static void sync_if_stale(struct bp_cpu *bp)
 {
-	/* The debugger came in the middle of it: it is done again then. */
-	if (bp->syncing)
+	/*
+	 * The debugger came in the middle of it: it is done again then. Where
+	 * the debugger runs it is done when it leaves.
+	 */
+	if (bp->syncing || unlikely(bp->debugging))
 		return;
 
 	while (READ_ONCE(bp->stale)) {
@@ -489,17 +572,15 @@ void arch_hw_breakpoint_repoint(struct perf_event *event)
 {
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
 	bool held = bp->held;
-	unsigned long dr7;
 
 	WRITE_ONCE(event->hw.info.repointed, true);
 	WRITE_ONCE(bp->repointed, true);
 
 	/*
 	 * In #DB and NMI nothing is armed: an access that is watched would trap
-	 * within the trap. The way out arms what there is to arm then.
+	 * within the trap. The way out loads the registers then.
 	 */
-	get_debugreg(dr7, 7);
-	WRITE_ONCE(bp->held, this_cpu_read(cpu_dr7_armed) && !(dr7 & DR7_ENABLE_ALL));
+	WRITE_ONCE(bp->held, dr7_is_held());
 	barrier();
 	want_changed(bp);
 	barrier();
@@ -540,35 +621,15 @@ void arch_hw_breakpoint_commit(void)
 
 /* ---- For those who take the registers away ---- */
 
-static void load_addresses(struct bp_cpu *bp)
-{
-	unsigned long address;
-	u8 known = 0;
-	int slot;
-
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		struct bp_reg *reg = &bp->reg[slot];
-
-		if (!dr7_enabled(this_cpu_read(cpu_dr7_armed), slot))
-			continue;
-		/* An NMI may re-point it. */
-		do {
-			address = READ_ONCE(reg->hw.address);
-			set_debugreg(address, slot);
-			barrier();
-		} while (address != READ_ONCE(reg->hw.address));
-		if (reg->hw.mask)
-			write_mask(slot, reg->hw.mask);
-		known |= BIT(slot);
-	}
-	bp->known = known;
-}
-
 void hw_breakpoint_restore(void)
 {
-	load_addresses(this_cpu_ptr(&bp_cpu));
+	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+
 	set_debugreg(DR6_RESERVED, 6);
-	set_debugreg(this_cpu_read(cpu_dr7_armed), 7);
+	bp->known = 0;
+	/* No path arms while the debugger runs. */
+	if (!WARN_ON_ONCE(bp->debugging))
+		hw_breakpoint_load();
 }
 EXPORT_SYMBOL_GPL(hw_breakpoint_restore);
 
@@ -577,7 +638,7 @@ unsigned long amd_get_dr_addr_mask(unsigned int dr)
 {
 	if (WARN_ON_ONCE(dr >= HBP_NUM))
 		return 0;
-	return this_cpu_read(bp_cpu.reg[dr].hw.mask);
+	return this_cpu_read(bp_cpu.mask[dr]);
 }
 EXPORT_SYMBOL_GPL(amd_get_dr_addr_mask);
 #endif
@@ -589,43 +650,79 @@ void hw_breakpoint_cpu_init(void)
 	/* No event of perf is on a CPU that comes up. */
 	memset(bp->reg, 0, sizeof(bp->reg));
 	bp->owned = 0;
+	/* Nothing of what was interrupted when the CPU went down goes on. */
+	bp->open = false;
+	bp->syncing = false;
+	bp->held = false;
+	bp->debugging = 0;
+	bp->parked = false;
+	/* Reset clears the address registers, but not the masks. */
+	clear_masks(bp, ALL_SLOTS);
 	this_cpu_write(cpu_dr7_armed, 0);
+	this_cpu_write(cpu_dr7_changed, false);
 	this_cpu_write(cpu_dr7, 0);
-	WRITE_ONCE(bp->stale, true);
-	sync_if_stale(bp);
+	want_changed(bp);
+}
+
+void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint *hw)
+{
+	bool wants = false;
+
+	/* Pairs with add_debugger(). */
+	smp_store_release(&debugger_wanted[i], hw);
+	for (i = 0; i < HBP_NUM; i++)
+		wants |= !!debugger_wanted[i];
+	WRITE_ONCE(debugger_wants, wants);
 }
 
 void hw_breakpoint_debugger_enter(void)
 {
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
-	unsigned long dr7;
 
-	get_debugreg(dr7, 7);
-	bp->parked = hw_breakpoint_active() && !(dr7 & DR7_ENABLE_ALL);
-	set_debugreg(DR7_FIXED_1, 7);
+	if (bp->debugging) {
+		bp->debugging++;
+		return;
+	}
+
+	bp->parked = dr7_is_held();
+	WRITE_ONCE(bp->debugging, 1);
+	barrier();
+	hw_breakpoint_disable();
 }
 
-void hw_breakpoint_debugger_leave(const struct arch_hw_breakpoint *const hw[HBP_NUM])
+void hw_breakpoint_debugger_leave(void)
 {
 	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
-	int i;
+	bool held = bp->held;
 
-	debugger_wants = false;
-	for (i = 0; i < HBP_NUM; i++) {
-		debugger_wanted[i] = hw[i];
-		if (hw[i])
-			debugger_wants = true;
+	if (!bp->debugging) {
+		want_changed(bp);
+		return;
 	}
-	WRITE_ONCE(bp->stale, true);
-	if (!bp->open)
-		sync_if_stale(bp);
+	if (bp->debugging > 1) {
+		bp->debugging--;
+		return;
+	}
+
+	/* Change the books; then all registers are loaded from them. */
+	WRITE_ONCE(bp->held, true);
+	WRITE_ONCE(bp->debugging, 0);
+	if (!bp->syncing)
+		bp->known = 0;
+	barrier();
+	want_changed(bp);
+	barrier();
+	WRITE_ONCE(bp->held, held);
 
 	/*
-	 * DR6 belongs to a #DB that may be on its way. Where the debugger came
-	 * in through an NMI or a #DB, the way out of that arms the breakpoints.
+	 * Where the debugger interrupted code that had cleared DR7, an NMI or a
+	 * #DB for one, that code loads the registers.  DR6 belongs to a #DB that
+	 * may be on its way.
 	 */
-	load_addresses(bp);
-	set_debugreg(bp->parked ? DR7_FIXED_1 : this_cpu_read(cpu_dr7_armed), 7);
+	if (!bp->parked)
+		hw_breakpoint_load();
+	/* It may also have read cpu_dr7_armed when nothing was armed. */
+	this_cpu_write(cpu_dr7_changed, true);
 }
 
 static int __init hw_breakpoint_setup(void)
@@ -753,8 +850,10 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 	/* PCID flush mask for the switch of page tables */
 	if (overlaps_percpu(addr, end, cpu_tlbstate, cpu))
 		return true;
-	/* Read by local_db_save() */
-	if (overlaps_percpu(addr, end, cpu_dr7, cpu))
+	/* Read by local_db_save() and local_db_restore() */
+	if (overlaps_percpu(addr, end, cpu_dr7, cpu) ||
+	    overlaps_percpu(addr, end, cpu_dr7_armed, cpu) ||
+	    overlaps_percpu(addr, end, cpu_dr7_changed, cpu))
 		return true;
 	/* Read on the switch of IBRS */
 	if (overlaps_percpu(addr, end, x86_spec_ctrl_current, cpu))
@@ -770,7 +869,30 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 		return true;
 #endif
 #ifdef CONFIG_CALL_THUNKS_DEBUG
-	if (overlaps_percpu(addr, end, __x86_call_count, cpu))
+	if (overlaps_percpu(addr, end, __x86_call_count, cpu) ||
+	    overlaps_percpu(addr, end, __x86_ret_count, cpu) ||
+	    overlaps_percpu(addr, end, __x86_stuffs_count, cpu))
+		return true;
+#endif
+#ifdef CONFIG_STACKPROTECTOR
+	/* Compared when the functions on this path begin and end */
+#ifdef CONFIG_X86_64
+	if (overlaps(addr, end, &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
+		     sizeof_field(struct fixed_percpu_data, stack_canary)))
+		return true;
+#else
+	if (overlaps_percpu(addr, end, __stack_chk_guard, cpu))
+		return true;
+#endif
+#endif
+#ifdef CONFIG_AMD_MEM_ENCRYPT
+	/* Read by sev_es_ist_enter() */
+	if (overlaps_percpu(addr, end, cea_exception_stacks, cpu))
+		return true;
+#endif
+#ifdef CONFIG_X86_32
+	/* Where SWITCH_TO_KERNEL_STACK and NMI find the entry stack */
+	if (overlaps_percpu(addr, end, cpu_entry_area, cpu))
 		return true;
 #endif
 	return false;
@@ -788,6 +910,9 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 		return true;
 	/* What the flush of branch predictions on entry writes to its MSR */
 	if (overlaps(addr, end, &x86_pred_cmd, sizeof(x86_pred_cmd)))
+		return true;
+	/* The operand of VERW on the way out */
+	if (overlaps(addr, end, &x86_verw_sel, sizeof(x86_verw_sel)))
 		return true;
 	/* Where the base of the per-CPU data is read from */
 #ifdef CONFIG_SMP
@@ -811,8 +936,6 @@ static int parse_execute(const struct perf_event_attr *attr,
 			 struct arch_hw_breakpoint *hw)
 {
 	if (attr->bp_len != sizeof(long))
-		return -EINVAL;
-	if (attr->bp_addr >= TASK_SIZE_MAX && within_kprobe_blacklist(attr->bp_addr))
 		return -EINVAL;
 
 	hw->ctl = DR_LEN_1 | DR_RW_EXECUTE;
@@ -839,9 +962,8 @@ static int parse_data(const struct perf_event_attr *attr, unsigned int rw,
 	return 0;
 }
 
-int hw_breakpoint_arch_parse(struct perf_event *bp,
-			     const struct perf_event_attr *attr,
-			     struct arch_hw_breakpoint *hw)
+static int parse(const struct perf_event *bp, const struct perf_event_attr *attr,
+		 struct arch_hw_breakpoint *hw)
 {
 	unsigned long end = attr->bp_addr + attr->bp_len - 1;
 
@@ -865,6 +987,69 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 	default:
 		return -EINVAL;
 	}
+}
+
+/*
+ * Whether an instruction runs while DR7 is live on the way into or out of a #DB of
+ * the kernel: a breakpoint there traps for ever. NMI and #MC may come in between.
+ */
+static bool runs_in_entry(unsigned long addr)
+{
+	static const char *const functions[] = {
+		"exc_debug", "exc_debug_kernel", "exc_nmi", "exc_machine_check",
+		"hw_breakpoint_load", "__sev_es_ist_enter", "__sev_es_ist_exit",
+		/* Their return instructions may go there. */
+		"__x86_return_thunk", "call_depth_return_thunk", "its_return_thunk",
+		"retbleed_return_thunk", "retbleed_untrain_ret",
+		"srso_return_thunk", "srso_untrain_ret", "srso_safe_ret",
+		"srso_alias_return_thunk", "srso_alias_untrain_ret",
+		"srso_alias_safe_ret", "entry_untrain_ret", "entry_ibpb",
+	};
+	char name[KSYM_NAME_LEN];
+	int i;
+
+	if (addr >= (unsigned long)__entry_text_start &&
+	    addr < (unsigned long)__entry_text_end)
+		return true;
+	if (lookup_symbol_name(addr, name))
+		return addr >= (unsigned long)__noinstr_text_start &&
+		       addr < (unsigned long)__noinstr_text_end;
+
+	/* The compiler may have added a suffix. */
+	strreplace(name, '.', '\0');
+	for (i = 0; i < ARRAY_SIZE(functions); i++) {
+		if (!strcmp(name, functions[i]))
+			return true;
+	}
+
+	return false;
+}
+
+static bool is_kernel_execute(const struct perf_event_attr *attr)
+{
+	return attr->bp_type == HW_BREAKPOINT_X && attr->bp_addr >= TASK_SIZE_MAX;
+}
+
+int hw_breakpoint_arch_parse(struct perf_event *bp,
+			     const struct perf_event_attr *attr,
+			     struct arch_hw_breakpoint *hw)
+{
+	int err = parse(bp, attr, hw);
+
+	if (!err && is_kernel_execute(attr) &&
+	    (within_kprobe_blacklist(attr->bp_addr) || runs_in_entry(attr->bp_addr)))
+		err = -EINVAL;
+	return err;
+}
+
+int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
+				 struct arch_hw_breakpoint *hw)
+{
+	int err = parse(NULL, attr, hw);
+
+	if (!err && is_kernel_execute(attr) && runs_in_entry(attr->bp_addr))
+		err = -EINVAL;
+	return err;
 }
 
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw)

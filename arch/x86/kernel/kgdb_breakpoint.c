@@ -4,8 +4,13 @@
  *
  * The debugger sets and removes breakpoints on one CPU while it has stopped all
  * others, possibly in the middle of anything.  It makes its claims without
- * waiting and writes no register: each CPU picks up the list of breakpoints by
- * itself when it leaves the debugger, or when it comes online meanwhile.
+ * waiting and writes no register: hw_breakpoint_debugger_set() publishes each
+ * change once, and each CPU arms what is published when it leaves the debugger,
+ * or when it comes online.
+ *
+ * A stopped CPU may hold the lock of the accounting.  Then the debugger cannot
+ * set a breakpoint; one that it removes is published as removed, and an irq_work
+ * releases its claims when the CPUs run again.
  *
  * Before memory can be allocated the debugger has the machine for itself; its
  * claims for the breakpoints set by then follow in kgdb_arch_late().
@@ -13,10 +18,16 @@
 
 #define pr_fmt(fmt) "KGDB: " fmt
 
+#include <linux/align.h>
+#include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/init.h>
+#include <linux/irq_work.h>
+#include <linux/irqflags.h>
 #include <linux/kgdb.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/perf_event.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
@@ -32,13 +43,17 @@
  * @as_set: the same as the debugger said it; bp_type is 0 if there is no
  *	breakpoint here
  * @claims: by CPU; NULL before memory can be allocated
+ * @release_due: removed, but still with its claims
  *
- * Changed while all other CPUs are stopped.
+ * Changed while all other CPUs are stopped. Only release_claims() runs at other
+ * times: it clears @release_due, and the debugger leaves a breakpoint alone for
+ * which it is set.
  */
 struct kgdb_breakpoint {
 	struct arch_hw_breakpoint	hw;
 	struct bp_holder		as_set;
 	struct bp_claim			*claims;
+	bool				release_due;
 };
 
 static struct kgdb_breakpoint kgdb_bps[HBP_NUM];
@@ -52,7 +67,11 @@ static int fill_hw(struct arch_hw_breakpoint *hw, unsigned long addr, int len,
 		.bp_type	= bp_type,
 	};
 
-	return hw_breakpoint_arch_parse(NULL, &attr, hw);
+	/* The processor ignores the low bits of the address; perf does not. */
+	if (bp_type != HW_BREAKPOINT_X && is_power_of_2(attr.bp_len))
+		attr.bp_addr = ALIGN_DOWN(addr, attr.bp_len);
+
+	return hw_breakpoint_debugger_parse(&attr, hw);
 }
 
 static u32 generic_type(enum kgdb_bptype type)
@@ -74,12 +93,20 @@ static struct kgdb_breakpoint *find_bp(unsigned long addr, u32 bp_type)
 	int i;
 
 	for (i = 0; i < HBP_NUM; i++) {
+		/* Pairs with release_claims(). */
+		if (smp_load_acquire(&kgdb_bps[i].release_due))
+			continue;
 		if (kgdb_bps[i].as_set.bp_type == bp_type &&
 		    (!bp_type || kgdb_bps[i].as_set.addr == addr))
 			return &kgdb_bps[i];
 	}
 
 	return NULL;
+}
+
+static void publish(const struct kgdb_breakpoint *bp, bool set)
+{
+	hw_breakpoint_debugger_set(bp - kgdb_bps, set ? &bp->hw : NULL);
 }
 
 int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
@@ -101,17 +128,40 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 		bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
 		return -1;
 	}
+	publish(bp, true);
 	return 0;
 }
 
-static int remove_bp(struct kgdb_breakpoint *bp)
+/*
+ * The holder of the lock is another CPU, which runs: this one would not be
+ * interrupted while it holds the lock.
+ */
+static void release_claims(struct irq_work *work)
 {
-	/* The debugger tries again. */
-	if (bp->claims && dbg_release_bp_slots(bp->claims))
-		return -1;
+	int i;
 
+	for (i = 0; i < HBP_NUM; i++) {
+		struct kgdb_breakpoint *bp = &kgdb_bps[i];
+
+		if (!READ_ONCE(bp->release_due))
+			continue;
+		while (dbg_release_bp_slots(bp->claims))
+			cpu_relax();
+		/* Pairs with find_bp(): the claims can be used again. */
+		smp_store_release(&bp->release_due, false);
+	}
+}
+
+static DEFINE_IRQ_WORK(release_work, release_claims);
+
+static void remove_bp(struct kgdb_breakpoint *bp)
+{
+	publish(bp, false);
 	bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
-	return 0;
+	if (bp->claims && dbg_release_bp_slots(bp->claims)) {
+		WRITE_ONCE(bp->release_due, true);
+		irq_work_queue(&release_work);
+	}
 }
 
 int kgdb_remove_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
@@ -120,7 +170,11 @@ int kgdb_remove_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 	struct kgdb_breakpoint *bp;
 
 	bp = bp_type ? find_bp(addr, bp_type) : NULL;
-	return bp ? remove_bp(bp) : -1;
+	if (!bp)
+		return -1;
+
+	remove_bp(bp);
+	return 0;
 }
 
 void kgdb_remove_all_hw_break(void)
@@ -128,9 +182,8 @@ void kgdb_remove_all_hw_break(void)
 	int i;
 
 	for (i = 0; i < HBP_NUM; i++) {
-		if (kgdb_bps[i].as_set.bp_type && remove_bp(&kgdb_bps[i]))
-			pr_err("cannot remove the hardware breakpoint at %lx\n",
-			       kgdb_bps[i].as_set.addr);
+		if (kgdb_bps[i].as_set.bp_type)
+			remove_bp(&kgdb_bps[i]);
 	}
 }
 
@@ -141,13 +194,31 @@ void kgdb_disable_hw_debug(struct pt_regs *regs)
 
 void kgdb_correct_hw_break(void)
 {
-	const struct arch_hw_breakpoint *hw[HBP_NUM];
-	int i;
-
-	for (i = 0; i < HBP_NUM; i++)
-		hw[i] = kgdb_bps[i].as_set.bp_type ? &kgdb_bps[i].hw : NULL;
-	hw_breakpoint_debugger_leave(hw);
+	hw_breakpoint_debugger_leave();
 }
+
+/*
+ * Until it is marked online a CPU that comes up is not stopped, and may have
+ * missed what the debugger changed meanwhile.
+ */
+static int kgdb_cpu_online(unsigned int cpu)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	hw_breakpoint_debugger_leave();
+	local_irq_restore(flags);
+	return 0;
+}
+
+static int __init kgdb_follow_cpus(void)
+{
+	int err = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "x86/kgdb:online",
+					    kgdb_cpu_online, NULL);
+
+	return min(err, 0);
+}
+early_initcall(kgdb_follow_cpus);
 
 void kgdb_arch_late(void)
 {

@@ -3,17 +3,25 @@
  * The virtual debug registers that ptrace shows.
  *
  * A traced task has a set of DR0-DR3 and DR7 that reads back what the tracer
- * wrote, and a breakpoint event for each slot that DR7 enables; a slot that is
- * disabled is a number in memory and takes no register from anyone.  DR6 says
- * what the last debug exception of the task in user mode was.
+ * wrote, and a breakpoint event for each slot that DR7 enables; the address of a
+ * slot that was never enabled is a number in memory.  DR6 says what the last
+ * debug exception of the task in user mode was.
  *
  * A write to DR7 is checked as a whole, then gets the events it lacks, and only
- * then changes anything, so a refused one leaves all as it was.  Slots that it
- * disables hand their events to slots that it enables: a tracer that holds four
- * can rearrange them, however full the machine is.
+ * then changes anything, so a refused one leaves all as it was.
+ *
+ * Debuggers change breakpoints by disabling all of them, writing the addresses and
+ * enabling them again.  So a slot that is disabled keeps its event, disabled but
+ * with its claim, until the task leaves the stop in which that happened: nobody
+ * can take the register in between.  Any slot that is enabled may use the event
+ * of one that is disabled: a tracer that holds four can rearrange them, however
+ * full the machine is.  The events of slots that are still disabled are dropped
+ * by the tracer before it resumes the task or detaches; if the tracer dies, by
+ * the task on its way to user mode.
  *
  * The registers are used by the tracer while the task is stopped, and by the
- * task itself at exec and exit: never by both at a time.
+ * task itself at exec, at exit and on its way to user mode: never by both at a
+ * time.
  */
 
 #include <linux/errno.h>
@@ -22,6 +30,7 @@
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/task_work.h>
 
 #include <asm/debugreg.h>
 #include <asm/dr7.h>
@@ -32,12 +41,17 @@
  * struct ptrace_debugregs - the virtual registers of a task
  * @addr: DR0 ... DR3
  * @dr7: DR7, all bits as written
- * @bp: the events, one for each slot that @dr7 enables
+ * @bp: the events: one for each slot that @dr7 enables, and disabled ones of slots
+ *	that were enabled when the task stopped or since
+ * @drop_work: drops the disabled ones if the tracer cannot
+ * @queued: @drop_work is a task work of the task
  */
 struct ptrace_debugregs {
 	unsigned long		addr[HBP_NUM];
 	unsigned long		dr7;
 	struct perf_event	*bp[HBP_NUM];
+	struct callback_head	drop_work;
+	bool			queued;
 };
 
 static void ptrace_triggered(struct perf_event *bp,
@@ -82,11 +96,24 @@ static int fill_type(struct perf_event_attr *attr, unsigned int ctl)
 	}
 }
 
-static int check_attr(const struct perf_event_attr *attr)
+static int fill_attr(struct perf_event_attr *attr, unsigned int ctl,
+		     unsigned long addr)
+{
+	ptrace_breakpoint_init(attr);
+	attr->bp_addr = addr;
+
+	return fill_type(attr, ctl);
+}
+
+static int fill_checked_attr(struct perf_event_attr *attr, unsigned int ctl,
+			     unsigned long addr)
 {
 	struct arch_hw_breakpoint hw;
 	int err;
 
+	err = fill_attr(attr, ctl, addr);
+	if (err)
+		return err;
 	err = hw_breakpoint_arch_parse(NULL, attr, &hw);
 	if (err)
 		return err;
@@ -94,24 +121,12 @@ static int check_attr(const struct perf_event_attr *attr)
 	return arch_check_bp_in_kernelspace(&hw) ? -EINVAL : 0;
 }
 
-static int fill_attr(struct perf_event_attr *attr, unsigned int ctl,
-		     unsigned long addr)
-{
-	int err;
-
-	ptrace_breakpoint_init(attr);
-	attr->bp_addr = addr;
-	err = fill_type(attr, ctl);
-
-	return err ? err : check_attr(attr);
-}
-
 /* A slot that is disabled takes any address in user space. */
 static int check_addr(unsigned long addr)
 {
 	struct perf_event_attr attr;
 
-	return fill_attr(&attr, DR_LEN_1 | DR_RW_WRITE, addr);
+	return fill_checked_attr(&attr, DR_LEN_1 | DR_RW_WRITE, addr);
 }
 
 static bool same_place(const struct perf_event *bp,
@@ -122,11 +137,68 @@ static bool same_place(const struct perf_event *bp,
 	       bp->attr.bp_type == attr->bp_type;
 }
 
-static int move_bp(struct perf_event *bp, struct perf_event_attr *attr)
+/* Moves an event and enables it. */
+static int enable_bp(struct perf_event *bp, struct perf_event_attr *attr)
 {
-	if (same_place(bp, attr))
+	if (!bp->attr.disabled && same_place(bp, attr))
 		return 0;
 	return modify_user_hw_breakpoint(bp, attr);
+}
+
+static int disable_bp(struct perf_event *bp)
+{
+	struct perf_event_attr attr;
+
+	if (bp->attr.disabled)
+		return 0;
+	attr = bp->attr;
+	attr.disabled = 1;
+	return modify_user_hw_breakpoint(bp, &attr);
+}
+
+/* ---- Events of disabled slots ---- */
+
+static bool is_idle(const struct ptrace_debugregs *dregs, int slot)
+{
+	return dregs->bp[slot] && !dr7_enabled(dregs->dr7, slot);
+}
+
+static void drop_idle(struct ptrace_debugregs *dregs)
+{
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (is_idle(dregs, slot)) {
+			unregister_hw_breakpoint(dregs->bp[slot]);
+			dregs->bp[slot] = NULL;
+		}
+	}
+}
+
+static void drop_idle_work(struct callback_head *work)
+{
+	struct ptrace_debugregs *dregs =
+		container_of(work, struct ptrace_debugregs, drop_work);
+
+	dregs->queued = false;
+	drop_idle(dregs);
+}
+
+/* Makes sure that events of disabled slots go, whatever becomes of the tracer. */
+static void expect_drop(struct task_struct *tsk, struct ptrace_debugregs *dregs)
+{
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM && !is_idle(dregs, slot); slot++)
+		;
+	if (slot == HBP_NUM || dregs->queued)
+		return;
+
+	/* It fails when the task is about to exit: nothing will be rewritten. */
+	if (task_work_add(tsk, &dregs->drop_work, TWA_RESUME))
+		drop_idle(dregs);
+	else
+		dregs->queued = true;
 }
 
 /* ---- DR0 ... DR3 ---- */
@@ -137,9 +209,9 @@ static int set_addr(struct ptrace_debugregs *dregs, int slot, unsigned long addr
 	int err;
 
 	if (dr7_enabled(dregs->dr7, slot)) {
-		err = fill_attr(&attr, dr7_ctl(dregs->dr7, slot), addr);
+		err = fill_checked_attr(&attr, dr7_ctl(dregs->dr7, slot), addr);
 		if (!err)
-			err = move_bp(dregs->bp[slot], &attr);
+			err = enable_bp(dregs->bp[slot], &attr);
 	} else {
 		err = check_addr(addr);
 	}
@@ -151,30 +223,15 @@ static int set_addr(struct ptrace_debugregs *dregs, int slot, unsigned long addr
 
 /* ---- DR7 ---- */
 
-/**
- * struct dr7_plan - what a write to DR7 comes to
- * @attr: attributes of the slots that will be enabled
- * @bp: their events, NULL for the other slots
- * @spare: events that are in no slot any more
- * @nr_spare: how many
- */
-struct dr7_plan {
-	struct perf_event_attr	attr[HBP_NUM];
-	struct perf_event	*bp[HBP_NUM];
-	struct perf_event	*spare[HBP_NUM];
-	int			nr_spare;
-};
-
-static int plan_attrs(struct dr7_plan *plan, const struct ptrace_debugregs *dregs,
-		      unsigned long dr7)
+static int check_dr7(const struct ptrace_debugregs *dregs, unsigned long dr7)
 {
+	struct perf_event_attr attr;
 	int slot, err;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		if (!dr7_enabled(dr7, slot))
 			continue;
-		err = fill_attr(&plan->attr[slot], dr7_ctl(dr7, slot),
-				dregs->addr[slot]);
+		err = fill_checked_attr(&attr, dr7_ctl(dr7, slot), dregs->addr[slot]);
 		if (err)
 			return err;
 	}
@@ -182,87 +239,119 @@ static int plan_attrs(struct dr7_plan *plan, const struct ptrace_debugregs *dreg
 	return 0;
 }
 
-static void drop_new(struct dr7_plan *plan, const bool is_new[HBP_NUM])
+static struct perf_event *new_bp(struct task_struct *tsk, unsigned int ctl,
+				 unsigned long addr)
+{
+	struct perf_event_attr attr;
+	int err;
+
+	err = fill_attr(&attr, ctl, addr);
+	if (err)
+		return ERR_PTR(err);
+
+	return register_user_hw_breakpoint(&attr, ptrace_triggered, NULL, tsk);
+}
+
+/* Takes an event from a slot that will be disabled; NULL if there is none. */
+static struct perf_event *take_spare(struct perf_event *bp[HBP_NUM], unsigned long dr7)
+{
+	struct perf_event *spare;
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		spare = bp[slot];
+		if (spare && !dr7_enabled(dr7, slot)) {
+			bp[slot] = NULL;
+			return spare;
+		}
+	}
+
+	return NULL;
+}
+
+static void drop_new(struct perf_event *bp[HBP_NUM], const bool is_new[HBP_NUM])
 {
 	int slot;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		if (is_new[slot])
-			unregister_hw_breakpoint(plan->bp[slot]);
+			unregister_hw_breakpoint(bp[slot]);
 	}
 }
 
-/* Gives each slot that will be enabled an event: its own, a spare or a new one. */
-static int plan_events(struct dr7_plan *plan, const struct ptrace_debugregs *dregs,
-		       unsigned long dr7, struct task_struct *tsk)
+/*
+ * Gives each slot that will be enabled an event: its own, a spare or a new one.
+ * @bp has those of all slots now.
+ */
+static int plan_events(struct perf_event *bp[HBP_NUM],
+		       const struct ptrace_debugregs *dregs, unsigned long dr7,
+		       struct task_struct *tsk)
 {
 	bool is_new[HBP_NUM] = { };
-	struct perf_event *bp;
+	struct perf_event *new;
 	int slot;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (!dregs->bp[slot])
+		if (!dr7_enabled(dr7, slot) || bp[slot])
 			continue;
-		if (dr7_enabled(dr7, slot))
-			plan->bp[slot] = dregs->bp[slot];
-		else
-			plan->spare[plan->nr_spare++] = dregs->bp[slot];
-	}
-
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (!dr7_enabled(dr7, slot) || plan->bp[slot])
+		bp[slot] = take_spare(bp, dr7);
+		if (bp[slot])
 			continue;
-		if (plan->nr_spare) {
-			plan->bp[slot] = plan->spare[--plan->nr_spare];
-			continue;
+		new = new_bp(tsk, dr7_ctl(dr7, slot), dregs->addr[slot]);
+		if (IS_ERR(new)) {
+			drop_new(bp, is_new);
+			return PTR_ERR(new);
 		}
-		bp = register_user_hw_breakpoint(&plan->attr[slot],
-						 ptrace_triggered, NULL, tsk);
-		if (IS_ERR(bp)) {
-			drop_new(plan, is_new);
-			return PTR_ERR(bp);
-		}
-		plan->bp[slot] = bp;
+		bp[slot] = new;
 		is_new[slot] = true;
 	}
 
 	return 0;
 }
 
-static void carry_out(struct dr7_plan *plan, struct ptrace_debugregs *dregs)
+static int enable_slot(struct ptrace_debugregs *dregs, unsigned long dr7, int slot)
 {
-	int slot;
+	struct perf_event_attr attr;
+
+	return fill_attr(&attr, dr7_ctl(dr7, slot), dregs->addr[slot]) ?:
+	       enable_bp(dregs->bp[slot], &attr);
+}
+
+static void carry_out(struct perf_event *bp[HBP_NUM], struct ptrace_debugregs *dregs,
+		      unsigned long dr7)
+{
+	int slot, err;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
+		dregs->bp[slot] = bp[slot];
+		if (!bp[slot])
+			continue;
 		/* Checked before, and of the same class: it cannot fail. */
-		if (plan->bp[slot])
-			WARN_ON_ONCE(move_bp(plan->bp[slot], &plan->attr[slot]));
-		dregs->bp[slot] = plan->bp[slot];
+		err = dr7_enabled(dr7, slot) ? enable_slot(dregs, dr7, slot) :
+					       disable_bp(bp[slot]);
+		WARN_ON_ONCE(err);
 	}
-	while (plan->nr_spare)
-		unregister_hw_breakpoint(plan->spare[--plan->nr_spare]);
+	dregs->dr7 = dr7;
 }
 
 static int set_dr7(struct task_struct *tsk, struct ptrace_debugregs *dregs,
 		   unsigned long dr7)
 {
-	struct dr7_plan *plan;
+	struct perf_event *bp[HBP_NUM];
 	int err;
 
-	plan = kzalloc(sizeof(*plan), GFP_KERNEL);
-	if (!plan)
-		return -ENOMEM;
+	err = check_dr7(dregs, dr7);
+	if (err)
+		return err;
 
-	err = plan_attrs(plan, dregs, dr7);
-	if (!err)
-		err = plan_events(plan, dregs, dr7, tsk);
-	if (!err) {
-		carry_out(plan, dregs);
-		dregs->dr7 = dr7;
-	}
+	memcpy(bp, dregs->bp, sizeof(bp));
+	err = plan_events(bp, dregs, dr7, tsk);
+	if (err)
+		return err;
 
-	kfree(plan);
-	return err;
+	carry_out(bp, dregs, dr7);
+	expect_drop(tsk, dregs);
+	return 0;
 }
 
 /* ---- Interface ---- */
@@ -284,10 +373,16 @@ unsigned long ptrace_get_debugreg(struct task_struct *tsk, int n)
 
 static struct ptrace_debugregs *get_dregs(struct thread_struct *thread)
 {
-	if (!thread->ptrace_dregs)
-		thread->ptrace_dregs = kzalloc(sizeof(*thread->ptrace_dregs),
-					       GFP_KERNEL_ACCOUNT);
-	return thread->ptrace_dregs;
+	struct ptrace_debugregs *dregs = thread->ptrace_dregs;
+
+	if (!dregs) {
+		dregs = kzalloc(sizeof(*dregs), GFP_KERNEL_ACCOUNT);
+		if (dregs)
+			init_task_work(&dregs->drop_work, drop_idle_work);
+		thread->ptrace_dregs = dregs;
+	}
+
+	return dregs;
 }
 
 int ptrace_set_debugreg(struct task_struct *tsk, int n, unsigned long val)
@@ -310,6 +405,14 @@ int ptrace_set_debugreg(struct task_struct *tsk, int n, unsigned long val)
 	return set_addr(dregs, array_index_nospec(n, HBP_NUM), val);
 }
 
+void ptrace_drop_disabled_hw_breakpoints(struct task_struct *tsk)
+{
+	struct ptrace_debugregs *dregs = tsk->thread.ptrace_dregs;
+
+	if (dregs)
+		drop_idle(dregs);
+}
+
 void flush_ptrace_hw_breakpoint(struct task_struct *tsk)
 {
 	struct thread_struct *thread = &tsk->thread;
@@ -320,6 +423,9 @@ void flush_ptrace_hw_breakpoint(struct task_struct *tsk)
 	if (!dregs)
 		return;
 
+	/* Not queued any more at exit, where the task works are over. */
+	if (dregs->queued)
+		task_work_cancel(tsk, &dregs->drop_work);
 	for (slot = 0; slot < HBP_NUM; slot++)
 		unregister_hw_breakpoint(dregs->bp[slot]);
 	thread->ptrace_dregs = NULL;

@@ -22,7 +22,7 @@
 #define ARCH_HW_BREAKPOINT_REPOINT
 /* There is arch_hw_breakpoint_reg() */
 #define ARCH_HW_BREAKPOINT_REGS
-/* There is arch_is_ptrace_breakpoint() */
+/* There are arch_is_ptrace_breakpoint() and ptrace_drop_disabled_hw_breakpoints() */
 #define ARCH_HW_BREAKPOINT_PTRACE
 
 struct bp_reg_state;
@@ -140,22 +140,53 @@ bool arch_is_ptrace_breakpoint(const struct perf_event *bp);
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6);
 
 /**
- * hw_breakpoint_debugger_enter - stop this CPU's breakpoints
+ * hw_breakpoint_debugger_parse - check a breakpoint of the kernel debugger
+ * @attr: address, length and type
+ * @hw: filled in
+ *
+ * As hw_breakpoint_arch_parse(), but an instruction breakpoint is refused only
+ * in the code that runs on the way into and out of #DB while DR7 is live.
+ *
+ * Context: Any.
+ * Return: 0, -EINVAL or -EOPNOTSUPP.
+ */
+int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
+				 struct arch_hw_breakpoint *hw);
+
+/**
+ * hw_breakpoint_debugger_set - change one breakpoint of the kernel debugger
+ * @i: which, below HBP_NUM
+ * @hw: the breakpoint, NULL for none; it stays valid and as it is until the next
+ *	call with the same @i
+ *
+ * It is a breakpoint of every CPU. Hits leave their bit in DR6 for the die
+ * chain. Each CPU arms it when it leaves the debugger or comes online.
+ *
+ * Context: Any. The caller is the only one that changes breakpoints of the
+ * debugger: all other CPUs are stopped.
+ */
+void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint *hw);
+
+/**
+ * hw_breakpoint_debugger_enter - disarm this CPU's breakpoints
+ *
+ * No breakpoint is armed on this CPU until hw_breakpoint_debugger_leave().
  *
  * Context: Any; interrupts off.
  */
 void hw_breakpoint_debugger_enter(void);
 
 /**
- * hw_breakpoint_debugger_leave - start this CPU's breakpoints again
- * @hw: the breakpoints of the kernel debugger on this CPU, with NULL for none;
- *	they stay valid until the next call.  Hits leave their bit in DR6 for
- *	the die chain.
+ * hw_breakpoint_debugger_leave - arm this CPU's breakpoints again
+ *
+ * Those of perf and those of the debugger, whether they changed or not. A CPU that
+ * did not enter the debugger only takes over what hw_breakpoint_debugger_set()
+ * changed.
  *
  * Context: Any, inside a batch or while registers are written too; interrupts
  * off.
  */
-void hw_breakpoint_debugger_leave(const struct arch_hw_breakpoint *const hw[HBP_NUM]);
+void hw_breakpoint_debugger_leave(void);
 
 /**
  * ptrace_get_debugreg - read a virtual debug register

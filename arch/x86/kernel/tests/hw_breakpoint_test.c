@@ -18,8 +18,12 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/irqflags.h>
 #include <linux/kdebug.h>
+#include <linux/kgdb.h>
 #include <linux/kthread.h>
 #include <linux/log2.h>
+#include <linux/memory.h>
+#include <linux/mutex.h>
+#include <linux/nmi.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
@@ -29,16 +33,25 @@
 #include <linux/sched/task_stack.h>
 #include <linux/smp.h>
 
+#include <asm/apic.h>
 #include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
 #include <asm/debugreg.h>
 #include <asm/desc.h>
 #include <asm/dr7.h>
 #include <asm/hw_breakpoint.h>
+#include <asm/idtentry.h>
+#include <asm/insn.h>
+#include <asm/insn-eval.h>
+#include <asm/nmi.h>
 #include <asm/nospec-branch.h>
 #include <asm/processor.h>
 #include <asm/sections.h>
+#include <asm/text-patching.h>
 #include <asm/tlbflush.h>
+
+#include "../../../../kernel/events/bp_internal.h"
+#include "../kgdb_breakpoint.h"
 
 #define NR_WORDS	8
 
@@ -502,6 +515,7 @@ static void what_the_way_into_db_touches_is_never_watched(struct kunit *test)
 	expect_never_watched(test, "entry area", -1, (void *)CPU_ENTRY_AREA_BASE,
 			     CPU_ENTRY_AREA_MAP_SIZE);
 	expect_never_watched(test, "x86_pred_cmd", -1, &x86_pred_cmd, sizeof(x86_pred_cmd));
+	expect_never_watched(test, "x86_verw_sel", -1, &x86_verw_sel, sizeof(x86_verw_sel));
 
 	for_each_possible_cpu(cpu) {
 		expect_never_watched(test, "entry area", cpu, get_cpu_entry_area(cpu),
@@ -510,6 +524,13 @@ static void what_the_way_into_db_touches_is_never_watched(struct kunit *test)
 		expect_percpu_never_watched(test, cpu_tss_rw, cpu);
 		expect_percpu_never_watched(test, cpu_tlbstate, cpu);
 		expect_percpu_never_watched(test, cpu_dr7, cpu);
+		expect_percpu_never_watched(test, cpu_dr7_armed, cpu);
+		expect_percpu_never_watched(test, cpu_dr7_changed, cpu);
+#ifdef CONFIG_STACKPROTECTOR
+		expect_never_watched(test, "stack canary", cpu,
+				     &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
+				     sizeof(long));
+#endif
 		expect_percpu_never_watched(test, x86_spec_ctrl_current, cpu);
 		expect_never_watched(test, "stack pointer", cpu,
 				     &per_cpu_ptr(&pcpu_hot, cpu)->top_of_stack,
@@ -989,6 +1010,9 @@ static struct perf_event *make_fifth(struct kunit *test, int word)
 
 	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, event);
+	/* As if of the CPU: its hits are those of whatever runs there. */
+	event->ctx = kunit_kzalloc(test, sizeof(*event->ctx), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, event->ctx);
 	KUNIT_ASSERT_EQ(test, parse((unsigned long)&words[word], 8, HW_BREAKPOINT_W,
 				    counter_arch_bp(event)), 0);
 
@@ -1222,6 +1246,39 @@ static void repointing_leaves_a_guest_its_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hits, 1);
 }
 
+/* The same, where a register of the guest holds what that of the host held. */
+static void repointing_leaves_a_guest_the_register_that_equals_ours(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], 8, HW_BREAKPOINT_W);
+	struct fixture *f = test->priv;
+	struct perf_event * __percpu *set;
+	struct regs guest, lent, after;
+	int err, hits;
+
+	set = register_wide_hw_breakpoint(&attr, record_hit, &f->hits[1]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	attr = watch(&words[1], 8, HW_BREAKPOINT_W);
+
+	local_irq_disable();
+	hw_breakpoint_disable();
+	read_regs(&guest);
+	err = modify_wide_hw_breakpoint_local(*this_cpu_ptr(set), &attr);
+	read_regs(&lent);
+	hw_breakpoint_restore();
+	read_regs(&after);
+	hits = write_hits(f, 1);
+	local_irq_enable();
+	unregister_wide_hw_breakpoint(set);
+
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_MEMEQ(test, lent.addr, guest.addr, sizeof(lent.addr));
+	KUNIT_EXPECT_EQ(test, lent.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, nr_enabled(&after), 1);
+	KUNIT_EXPECT_GE(test, slot_at(&after, &words[1]), 0);
+	KUNIT_EXPECT_EQ(test, after.dr7, after.books);
+	KUNIT_EXPECT_EQ(test, hits, 1);
+}
+
 static void registers_that_others_used_are_not_believed(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -1263,6 +1320,16 @@ struct debugger {
 };
 
 static const struct arch_hw_breakpoint *const no_list[HBP_NUM];
+
+/* The debugger may not have been entered: a CPU that comes up does so too. */
+static void debugger_leaves_with(const struct arch_hw_breakpoint *const list[HBP_NUM])
+{
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++)
+		hw_breakpoint_debugger_set(i, list[i]);
+	hw_breakpoint_debugger_leave();
+}
 
 static int debugger_trap(struct notifier_block *nb, unsigned long val, void *data)
 {
@@ -1311,11 +1378,11 @@ static void a_debugger_gets_registers_next_to_perf(struct kunit *test)
 
 	local_irq_disable();
 	read_regs(&before);
-	hw_breakpoint_debugger_leave(dbg->list);
+	debugger_leaves_with(dbg->list);
 	read_regs(&with);
 	hits = write_hits(f, 0) + write_hits(f, 1);
 	write_word(HBP_NUM + 1);
-	hw_breakpoint_debugger_leave(no_list);
+	debugger_leaves_with(no_list);
 	read_regs(&without);
 	write_word(HBP_NUM);
 	local_irq_enable();
@@ -1352,7 +1419,7 @@ static void a_debugger_that_is_entered_silences_the_cpu(struct kunit *test)
 	read_regs(&inside);
 	silent = write_hits(f, 0);
 	scramble_registers();
-	hw_breakpoint_debugger_leave(no_list);
+	debugger_leaves_with(no_list);
 	read_regs(&after);
 	hits = write_hits(f, 0);
 	local_irq_enable();
@@ -1381,13 +1448,13 @@ static void a_debugger_in_an_open_batch_waits_for_its_commit(struct kunit *test)
 	arch_hw_breakpoint_begin();
 	arch_uninstall_hw_breakpoint(bp);
 	hw_breakpoint_debugger_enter();
-	hw_breakpoint_debugger_leave(dbg->list);
+	debugger_leaves_with(dbg->list);
 	read_regs(&open);
 	hits = write_hits(f, 0) + write_hits(f, 1);
 	arch_hw_breakpoint_commit();
 	read_regs(&armed);
 	arch_hw_breakpoint_begin();
-	hw_breakpoint_debugger_leave(no_list);
+	debugger_leaves_with(no_list);
 	read_regs(&closing);
 	arch_install_hw_breakpoint(bp);
 	arch_hw_breakpoint_commit();
@@ -1424,11 +1491,11 @@ static void a_debugger_does_not_push_perf_out(struct kunit *test)
 
 	local_irq_disable();
 	read_regs(&before);
-	hw_breakpoint_debugger_leave(dbg->list);
+	debugger_leaves_with(dbg->list);
 	read_regs(&with);
 	for (i = 0; i < HBP_NUM; i++)
 		hits += write_hits(f, i);
-	hw_breakpoint_debugger_leave(no_list);
+	debugger_leaves_with(no_list);
 	read_regs(&after);
 	local_irq_enable();
 
@@ -1449,14 +1516,14 @@ static void a_debugger_gets_what_perf_leaves(struct kunit *test)
 	arm_word(test, 2);
 
 	local_irq_disable();
-	hw_breakpoint_debugger_leave(dbg->list);
+	debugger_leaves_with(dbg->list);
 	err[0] = arch_install_hw_breakpoint(bp[0]);
 	err[1] = arch_install_hw_breakpoint(bp[1]);
 	read_regs(&full);
 	arch_uninstall_hw_breakpoint(bp[0]);
 	arch_uninstall_hw_breakpoint(bp[1]);
 	read_regs(&back);
-	hw_breakpoint_debugger_leave(no_list);
+	debugger_leaves_with(no_list);
 	local_irq_enable();
 
 	KUNIT_EXPECT_EQ(test, err[0], 0);
@@ -1485,12 +1552,12 @@ static void a_debugger_leaves_arming_to_local_db_restore(struct kunit *test)
 	dr7 = local_db_save();
 	hw_breakpoint_debugger_enter();
 	read_regs(&inside);
-	hw_breakpoint_debugger_leave(dbg->list);
+	debugger_leaves_with(dbg->list);
 	read_regs(&left);
 	local_db_restore(dr7);
 	read_regs(&restored);
 	hw_breakpoint_debugger_enter();
-	hw_breakpoint_debugger_leave(no_list);
+	debugger_leaves_with(no_list);
 	local_irq_enable();
 
 	KUNIT_EXPECT_EQ(test, inside.dr7, 0UL);
@@ -1507,14 +1574,14 @@ static void a_cpu_that_comes_up_gets_the_debuggers_breakpoints(struct kunit *tes
 	struct regs reset, up;
 
 	local_irq_disable();
-	hw_breakpoint_debugger_leave(dbg->list);
+	debugger_leaves_with(dbg->list);
 	scramble_registers();
 	hw_breakpoint_disable();
 	read_regs(&reset);
 	hw_breakpoint_cpu_init();
 	read_regs(&up);
 	hw_breakpoint_debugger_enter();
-	hw_breakpoint_debugger_leave(no_list);
+	debugger_leaves_with(no_list);
 	local_irq_enable();
 
 	KUNIT_EXPECT_EQ(test, reset.dr7, 0UL);
@@ -1522,6 +1589,521 @@ static void a_cpu_that_comes_up_gets_the_debuggers_breakpoints(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, nr_enabled(&up), 2);
 	KUNIT_EXPECT_GE(test, slot_at(&up, &words[HBP_NUM]), 0);
 	KUNIT_EXPECT_GE(test, slot_at(&up, &words[HBP_NUM + 1]), 0);
+}
+
+/* As when the debugger reads memory next to its software breakpoints */
+static void poking_text_in_the_debugger_arms_nothing(struct kunit *test)
+{
+	struct debugger *dbg = start_debugger(test, 1);
+	struct regs armed, inside, after;
+	struct fixture *f = test->priv;
+	u8 byte = *(u8 *)called;
+	int silent, hits;
+
+	arm_word(test, 0);
+
+	mutex_lock(&text_mutex);
+	local_irq_disable();
+	debugger_leaves_with(dbg->list);
+	read_regs(&armed);
+	hw_breakpoint_debugger_enter();
+	text_poke(called, &byte, sizeof(byte));
+	read_regs(&inside);
+	silent = write_hits(f, 0);
+	debugger_leaves_with(no_list);
+	read_regs(&after);
+	hits = write_hits(f, 0);
+	local_irq_enable();
+	mutex_unlock(&text_mutex);
+
+	KUNIT_EXPECT_EQ(test, nr_enabled(&armed), 2);
+	KUNIT_EXPECT_EQ(test, inside.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, silent, 0);
+	KUNIT_EXPECT_EQ(test, nr_enabled(&after), 1);
+	KUNIT_EXPECT_EQ(test, after.dr7, after.books);
+	KUNIT_EXPECT_EQ(test, hits, 1);
+}
+
+/* An NMI that comes while the debugger runs */
+static void repointing_in_the_debugger_arms_nothing(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0], 8, HW_BREAKPOINT_W);
+	struct fixture *f = test->priv;
+	struct perf_event * __percpu *set;
+	struct regs inside, after;
+	int err, silent, hits;
+
+	set = register_wide_hw_breakpoint(&attr, record_hit, &f->hits[1]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	attr = watch(&words[1], 4, HW_BREAKPOINT_RW);
+
+	local_irq_disable();
+	hw_breakpoint_debugger_enter();
+	err = modify_wide_hw_breakpoint_local(*this_cpu_ptr(set), &attr);
+	read_regs(&inside);
+	silent = write_hits(f, 1);
+	hw_breakpoint_debugger_leave();
+	read_regs(&after);
+	hits = write_hits(f, 1);
+	local_irq_enable();
+	unregister_wide_hw_breakpoint(set);
+
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, inside.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, silent, 0);
+	KUNIT_EXPECT_EQ(test, nr_enabled(&after), 1);
+	KUNIT_EXPECT_EQ(test, after.dr7, after.books);
+	KUNIT_EXPECT_GE(test, slot_at(&after, &words[1]), 0);
+	KUNIT_EXPECT_EQ(test, hits, 1);
+}
+
+/* The CPU was in an NMI when the debugger stopped it for the last time. */
+static void a_cpu_that_comes_back_is_armed(struct kunit *test)
+{
+	struct debugger *dbg = start_debugger(test, 2);
+	struct regs left, up, restored;
+	unsigned long dr7;
+
+	local_irq_disable();
+	debugger_leaves_with(dbg->list);
+	dr7 = local_db_save();
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave();
+	read_regs(&left);
+
+	hw_breakpoint_cpu_init();
+	read_regs(&up);
+	/* dbg_restore_debug_regs() */
+	hw_breakpoint_debugger_leave();
+	read_regs(&restored);
+	debugger_leaves_with(no_list);
+	local_irq_enable();
+
+	KUNIT_EXPECT_NE(test, dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, left.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, nr_enabled(&up), 2);
+	KUNIT_EXPECT_EQ(test, restored.dr7, up.dr7);
+	KUNIT_EXPECT_EQ(test, restored.dr7, restored.books);
+}
+
+static void leave_and_read(void *regs)
+{
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave();
+	read_regs(regs);
+}
+
+/* The debugger changes its list once; the CPUs that leave it only read it. */
+static void each_cpu_takes_over_what_the_debugger_set_once(struct kunit *test)
+{
+	struct debugger *dbg = start_debugger(test, 1);
+	struct regs regs;
+	int cpu;
+
+	hw_breakpoint_debugger_set(2, dbg->list[0]);
+	for_each_online_cpu(cpu) {
+		smp_call_function_single(cpu, leave_and_read, &regs, 1);
+		KUNIT_EXPECT_EQ_MSG(test, nr_enabled(&regs), 1, "CPU %d", cpu);
+		KUNIT_EXPECT_GE(test, slot_at(&regs, &words[HBP_NUM]), 0);
+	}
+	hw_breakpoint_debugger_set(2, NULL);
+	for_each_online_cpu(cpu) {
+		smp_call_function_single(cpu, leave_and_read, &regs, 1);
+		KUNIT_EXPECT_EQ_MSG(test, regs.dr7, 0UL, "CPU %d", cpu);
+		KUNIT_EXPECT_EQ_MSG(test, regs.books, 0UL, "CPU %d", cpu);
+	}
+}
+
+static int debugger_verdict(const void *addr, u64 len, u32 type)
+{
+	struct perf_event_attr attr = watch(addr, len, type);
+	struct arch_hw_breakpoint hw;
+
+	return hw_breakpoint_debugger_parse(&attr, &hw);
+}
+
+static int hbreak_verdict(const void *addr)
+{
+	return debugger_verdict(addr, sizeof(long), HW_BREAKPOINT_X);
+}
+
+/* The kprobe blacklist is for kprobes, and does not exist without them. */
+static void a_debugger_is_refused_only_what_traps_for_ever(struct kunit *test)
+{
+	static const void *const refused[] = {
+		__entry_text_start, __entry_text_end - 1, exc_nmi, exc_debug, hw_breakpoint_load,
+	};
+	static const void *const accepted[] = {
+		exc_page_fault, notify_die, perf_event_release_kernel, called,
+	};
+	struct fixture *f = test->priv;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(refused); i++)
+		KUNIT_EXPECT_EQ_MSG(test, hbreak_verdict(refused[i]), -EINVAL, "%ps",
+				    refused[i]);
+	for (i = 0; i < ARRAY_SIZE(accepted); i++)
+		KUNIT_EXPECT_EQ_MSG(test, hbreak_verdict(accepted[i]), 0, "%ps", accepted[i]);
+	KUNIT_EXPECT_EQ(test, debugger_verdict(per_cpu_ptr(&cpu_dr7, f->cpu), 8, HW_BREAKPOINT_RW),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, debugger_verdict(words, 8, HW_BREAKPOINT_RW), 0);
+}
+
+#ifdef CONFIG_KGDB
+/* A CPU that the debugger has stopped may hold the lock of the accounting. */
+static void a_breakpoint_is_disarmed_though_its_claims_cannot_be_released(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)&words[HBP_NUM];
+	int set, refused, removed, again;
+	struct regs armed, gone;
+
+	kgdb_arch_late();
+
+	local_irq_disable();
+	hw_breakpoint_debugger_enter();
+	set = kgdb_set_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
+	hw_breakpoint_debugger_leave();
+	read_regs(&armed);
+	raw_spin_lock(&bp_books.lock);
+	hw_breakpoint_debugger_enter();
+	refused = kgdb_set_hw_break(addr + 8, 8, BP_WRITE_WATCHPOINT);
+	removed = kgdb_remove_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
+	again = kgdb_remove_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
+	hw_breakpoint_debugger_leave();
+	read_regs(&gone);
+	raw_spin_unlock(&bp_books.lock);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, set, 0);
+	KUNIT_EXPECT_GE(test, slot_at(&armed, &words[HBP_NUM]), 0);
+	KUNIT_EXPECT_EQ(test, refused, -1);
+	KUNIT_EXPECT_EQ(test, removed, 0);
+	KUNIT_EXPECT_EQ(test, again, -1);
+	KUNIT_EXPECT_EQ(test, gone.dr7, 0UL);
+	/* The irq_work has run. */
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+static void a_debugger_watches_what_the_processor_makes_of_an_address(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)&words[HBP_NUM];
+	struct regs armed;
+	int set, removed;
+
+	local_irq_disable();
+	set = kgdb_set_hw_break(addr + 2, 4, BP_ACCESS_WATCHPOINT);
+	hw_breakpoint_debugger_leave();
+	read_regs(&armed);
+	removed = kgdb_remove_hw_break(addr + 2, 4, BP_ACCESS_WATCHPOINT);
+	hw_breakpoint_debugger_leave();
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, set, 0);
+	KUNIT_EXPECT_GE(test, slot_at(&armed, &words[HBP_NUM]), 0);
+	KUNIT_EXPECT_EQ(test, removed, 0);
+}
+#endif
+
+/* ---- Cases: changes in the middle of loading the registers ---- */
+
+/*
+ * Code that loads DR7 is executed step by step. At one of the steps the trap
+ * re-points a breakpoint, as an NMI would at this place, and at each write of DR7
+ * the trap looks at what would be armed.
+ */
+struct stepper {
+	struct notifier_block	nb;
+	struct perf_event	*bp;
+	struct perf_event_attr	attr[2];
+	unsigned int		ctl[2];
+	int			now;
+	bool			every_step;
+	int			when;
+	int			count;
+	int			mixed;
+};
+
+/* The number of the debug register that an instruction writes; -1 for none */
+static int debugreg_written(struct pt_regs *regs, unsigned long *value)
+{
+	struct insn insn;
+	int offset;
+
+	if (insn_decode_kernel(&insn, (void *)regs->ip) ||
+	    insn.opcode.bytes[0] != 0x0f || insn.opcode.bytes[1] != 0x23)
+		return -1;
+
+	offset = insn_get_modrm_rm_off(&insn, regs);
+	*value = offset < 0 ? 0 : regs_get_register(regs, offset);
+	return X86_MODRM_REG(insn.modrm.value);
+}
+
+static bool is_mixed(const struct stepper *st, unsigned long dr7)
+{
+	struct regs regs;
+	int slot, i;
+
+	read_regs(&regs);
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (!dr7_enabled(dr7, slot))
+			continue;
+		for (i = 0; i < 2; i++) {
+			if (regs.addr[slot] == st->attr[i].bp_addr &&
+			    dr7_ctl(dr7, slot) == st->ctl[i])
+				break;
+		}
+		if (i == 2)
+			return true;
+	}
+
+	return false;
+}
+
+static int step_trap(struct notifier_block *nb, unsigned long val, void *data)
+{
+	struct stepper *st = container_of(nb, struct stepper, nb);
+	struct die_args *args = data;
+	unsigned long *dr6 = (unsigned long *)args->err, value;
+	int reg;
+
+	if (val != DIE_DEBUG || !(*dr6 & DR_STEP))
+		return NOTIFY_DONE;
+	*dr6 &= ~DR_STEP;
+
+	reg = debugreg_written(args->regs, &value);
+	if ((reg >= 0 || st->every_step) && st->count++ == st->when) {
+		st->now = !st->now;
+		modify_wide_hw_breakpoint_local(st->bp, &st->attr[st->now]);
+	}
+	if (reg == 7)
+		st->mixed += is_mixed(st, value);
+
+	return NOTIFY_STOP;
+}
+
+static noinline void step_through(void (*load)(unsigned long), unsigned long arg)
+{
+	asm volatile("pushfq; orq %0, (%%rsp); popfq" : : "i" (X86_EFLAGS_TF) : "memory", "cc");
+	load(arg);
+	asm volatile("pushfq; andq %0, (%%rsp); popfq" : : "i" (~X86_EFLAGS_TF) : "memory", "cc");
+}
+
+static void load_by_db_restore(unsigned long dr7)
+{
+	local_db_restore(dr7);
+}
+
+static void load_by_restore(unsigned long unused)
+{
+	hw_breakpoint_restore();
+}
+
+static void load_by_debugger(unsigned long unused)
+{
+	hw_breakpoint_debugger_leave();
+}
+
+static void expect_never_mixed(struct kunit *test, struct stepper *st, const char *what,
+			       void (*load)(unsigned long))
+{
+	struct regs regs;
+	unsigned long dr7;
+	int slot;
+
+	for (st->when = 0; ; st->when++) {
+		st->count = 0;
+		st->mixed = 0;
+		local_irq_disable();
+		if (load == load_by_debugger) {
+			dr7 = 0;
+			hw_breakpoint_debugger_enter();
+		} else {
+			dr7 = local_db_save();
+		}
+		step_through(load, dr7);
+		read_regs(&regs);
+		local_irq_enable();
+
+		slot = slot_at(&regs, (void *)st->attr[st->now].bp_addr);
+		KUNIT_EXPECT_EQ_MSG(test, st->mixed, 0, "%s, %d", what, st->when);
+		KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.books, "%s, %d", what, st->when);
+		KUNIT_EXPECT_EQ_MSG(test, nr_enabled(&regs), 1, "%s, %d", what, st->when);
+		KUNIT_EXPECT_GE_MSG(test, slot, 0, "%s, %d", what, st->when);
+		if (slot >= 0)
+			KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), st->ctl[st->now]);
+		if (st->count <= st->when)
+			break;
+	}
+	KUNIT_EXPECT_GT_MSG(test, st->when, 1, "%s", what);
+}
+
+static void repointing_between_any_instructions_mixes_nothing(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct perf_event * __percpu *set;
+	struct stepper st = {
+		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
+		.attr	= {
+			watch((void *)&words[0] + 7, 1, HW_BREAKPOINT_W),
+			watch(&words[1], 8, HW_BREAKPOINT_RW),
+		},
+		.ctl	= { DR_LEN_1 | DR_RW_WRITE, DR_LEN_8 | DR_RW_READ },
+	};
+
+	set = register_wide_hw_breakpoint(&st.attr[0], record_hit, &f->hits[0]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	st.bp = *per_cpu_ptr(set, f->cpu);
+	register_die_notifier(&st.nb);
+
+	st.every_step = true;
+	expect_never_mixed(test, &st, "local_db_restore", load_by_db_restore);
+	st.every_step = false;
+	expect_never_mixed(test, &st, "hw_breakpoint_restore", load_by_restore);
+	expect_never_mixed(test, &st, "hw_breakpoint_debugger_leave", load_by_debugger);
+
+	unregister_die_notifier(&st.nb);
+	unregister_wide_hw_breakpoint(set);
+}
+
+/* ---- Cases: what NMI entry touches ---- */
+
+/**
+ * struct scan - the search for data that the way into or out of NMI or #DB touches
+ * @nb: of the die chain, which is told of each hit
+ * @hw: what is watched
+ * @bad: hits on the stack of NMI or #DB
+ * @ip: where the last of them was
+ */
+struct scan {
+	struct notifier_block		nb;
+	struct arch_hw_breakpoint	hw[HBP_NUM];
+	int				bad;
+	unsigned long			ip;
+};
+
+static bool nmi_due;
+
+static int scan_nmi(unsigned int type, struct pt_regs *regs)
+{
+	if (!READ_ONCE(nmi_due))
+		return NMI_DONE;
+	WRITE_ONCE(nmi_due, false);
+	return NMI_HANDLED;
+}
+
+static bool on_trap_stack(unsigned long sp)
+{
+	return (sp >= __this_cpu_ist_bottom_va(NMI) && sp <= __this_cpu_ist_top_va(NMI)) ||
+	       (sp >= __this_cpu_ist_bottom_va(DB) && sp <= __this_cpu_ist_top_va(DB));
+}
+
+static int scan_trap(struct notifier_block *nb, unsigned long val, void *data)
+{
+	struct scan *scan = container_of(nb, struct scan, nb);
+	struct die_args *args = data;
+	unsigned long *dr6 = (unsigned long *)args->err;
+
+	if (val != DIE_DEBUG || !(*dr6 & DR_TRAP_BITS))
+		return NOTIFY_DONE;
+	*dr6 &= ~DR_TRAP_BITS;
+	if (on_trap_stack(args->regs->sp)) {
+		scan->bad++;
+		scan->ip = args->regs->ip;
+	}
+
+	return NOTIFY_STOP;
+}
+
+/* One NMI and one #DB, with whatever is watched; false if the NMI does not come. */
+static bool trap_both(const struct scan *scan)
+{
+	int i;
+
+	WRITE_ONCE(nmi_due, true);
+	__apic_send_IPI_mask(cpumask_of(raw_smp_processor_id()), NMI_VECTOR);
+	for (i = 0; i < 1000000 && READ_ONCE(nmi_due); i++)
+		cpu_relax();
+	/* What NMI entry touches #DB entry may touch, too, for ever. */
+	if (!scan->bad)
+		write_word(HBP_NUM);
+
+	return !READ_ONCE(nmi_due);
+}
+
+/* The last register triggers a #DB. */
+static bool scan_words(struct scan *scan, unsigned long addr, unsigned long end)
+{
+	bool came;
+	int i;
+
+	for (i = 0; i < HBP_NUM - 1; i++, addr += sizeof(long)) {
+		hw_breakpoint_debugger_set(i, NULL);
+		if (addr < end && !parse(addr, sizeof(long), HW_BREAKPOINT_RW, &scan->hw[i]))
+			hw_breakpoint_debugger_set(i, &scan->hw[i]);
+	}
+
+	local_irq_disable();
+	hw_breakpoint_debugger_leave();
+	came = trap_both(scan);
+	debugger_leaves_with(no_list);
+	local_irq_enable();
+
+	hw_breakpoint_debugger_set(HBP_NUM - 1, &scan->hw[HBP_NUM - 1]);
+	return came;
+}
+
+static void scan_range(struct kunit *test, struct scan *scan, const char *what,
+		       const void *base, size_t size)
+{
+	unsigned long addr = ALIGN((unsigned long)base, sizeof(long));
+	unsigned long end = (unsigned long)base + size;
+
+	for (; addr < end; addr += (HBP_NUM - 1) * sizeof(long)) {
+		scan->bad = 0;
+		if (!scan_words(scan, addr, end)) {
+			KUNIT_FAIL(test, "no NMI came");
+			break;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx: touched by %pS",
+				    what, addr - (unsigned long)base, (void *)scan->ip);
+		cond_resched();
+	}
+}
+
+/*
+ * An NMI may come in the middle of #DB, and a second #DB would overwrite the frame
+ * of the first: whatever can be watched must be touched with DR7 clear alone.
+ */
+static void nothing_that_can_be_watched_is_touched_by_nmi_entry(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct scan *scan;
+	int err;
+
+	err = register_nmi_handler(NMI_LOCAL, scan_nmi, NMI_FLAG_FIRST, "x86_hw_breakpoint");
+	KUNIT_ASSERT_EQ(test, err, 0);
+
+	scan = kunit_kzalloc(test, sizeof(*scan), GFP_KERNEL);
+	if (!scan) {
+		unregister_nmi_handler(NMI_LOCAL, "x86_hw_breakpoint");
+		KUNIT_FAIL(test, "no memory");
+		return;
+	}
+	parse((unsigned long)&words[HBP_NUM], 8, HW_BREAKPOINT_W, &scan->hw[HBP_NUM - 1]);
+	hw_breakpoint_debugger_set(HBP_NUM - 1, &scan->hw[HBP_NUM - 1]);
+	scan->nb.notifier_call = scan_trap;
+	scan->nb.priority = INT_MAX;
+	register_die_notifier(&scan->nb);
+
+	scan_range(test, scan, "per-CPU data", (void *)__per_cpu_start + per_cpu_offset(f->cpu),
+		   __per_cpu_end - __per_cpu_start);
+	scan_range(test, scan, "cpu_online_mask", cpu_online_mask, sizeof(*cpu_online_mask));
+
+	unregister_nmi_handler(NMI_LOCAL, "x86_hw_breakpoint");
+	unregister_die_notifier(&scan->nb);
+	local_irq_disable();
+	debugger_leaves_with(no_list);
+	local_irq_enable();
 }
 
 /* ---- Cases: the causes of a #DB ---- */
@@ -1779,6 +2361,7 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(local_db_restore_arms_what_is_wanted_by_then),
 	KUNIT_CASE(registers_that_were_lost_are_restored),
 	KUNIT_CASE(repointing_leaves_a_guest_its_registers),
+	KUNIT_CASE(repointing_leaves_a_guest_the_register_that_equals_ours),
 	KUNIT_CASE(registers_that_others_used_are_not_believed),
 	KUNIT_CASE(a_debugger_gets_registers_next_to_perf),
 	KUNIT_CASE(a_debugger_that_is_entered_silences_the_cpu),
@@ -1787,6 +2370,17 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_debugger_gets_what_perf_leaves),
 	KUNIT_CASE(a_debugger_leaves_arming_to_local_db_restore),
 	KUNIT_CASE(a_cpu_that_comes_up_gets_the_debuggers_breakpoints),
+	KUNIT_CASE(poking_text_in_the_debugger_arms_nothing),
+	KUNIT_CASE(repointing_in_the_debugger_arms_nothing),
+	KUNIT_CASE(a_cpu_that_comes_back_is_armed),
+	KUNIT_CASE(each_cpu_takes_over_what_the_debugger_set_once),
+	KUNIT_CASE(a_debugger_is_refused_only_what_traps_for_ever),
+#ifdef CONFIG_KGDB
+	KUNIT_CASE(a_breakpoint_is_disarmed_though_its_claims_cannot_be_released),
+	KUNIT_CASE(a_debugger_watches_what_the_processor_makes_of_an_address),
+#endif
+	KUNIT_CASE(repointing_between_any_instructions_mixes_nothing),
+	KUNIT_CASE_SLOW(nothing_that_can_be_watched_is_touched_by_nmi_entry),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
 	KUNIT_CASE(the_bit_of_a_slot_that_is_not_armed_is_ignored),
 	KUNIT_CASE(each_bit_is_a_hit_of_its_slot),

@@ -32,6 +32,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -421,6 +422,82 @@ static void bench_among(int nr)
 	hold_like(inherit, SLOTS, 0, -1);
 	measure_with("thread_inherits_4", nr, ROUNDS, op_thread, NULL);
 	let_go();
+}
+
+/* ---- Who has no breakpoint ---- */
+
+static struct perf_event_attr count_nothing(void)
+{
+	return (struct perf_event_attr) {
+		.type		= PERF_TYPE_SOFTWARE,
+		.size		= sizeof(struct perf_event_attr),
+		.config		= PERF_COUNT_SW_DUMMY,
+		.exclude_kernel	= 1,
+	};
+}
+
+#define ROOT_GROUP	"/sys/fs/cgroup"
+#define GROUP		ROOT_GROUP "/hw_breakpoint_bench"
+
+static void write_to(const char *group, const char *file, const char *text)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die(path);
+	close(fd);
+}
+
+static void join(const char *group)
+{
+	write_to(group, "cgroup.procs", "0");
+}
+
+/* Between a task of a cgroup and one that is in none, beside other events of the CPU */
+static void bench_plain_cgroups(void)
+{
+	struct perf_event_attr attr = count_nothing(), watched = watch(&words[0]);
+	pid_t pid;
+	int group, fd, cpu_fd;
+
+	/* The root gives perf_event to its children with the first controller. */
+	write_to(ROOT_GROUP, "cgroup.subtree_control", "+pids");
+	mkdir(GROUP, 0700);
+	group = open(GROUP, O_RDONLY | O_DIRECTORY);
+	if (group < 0)
+		die(GROUP);
+	join(GROUP);
+	pid = start_echo();
+	join(ROOT_GROUP);
+	fd = syscall(SYS_perf_event_open, &attr, group, HERE, -1, PERF_FLAG_PID_CGROUP);
+	if (fd < 0)
+		die("perf_event_open");
+	measure("switch_cgroup_plain", op_switch, NULL);
+	cpu_fd = must_open(&watched, -1, HERE);
+	measure("switch_cgroup_beside_cpu_1", op_switch, NULL);
+	close(cpu_fd);
+	close(fd);
+	close(group);
+	stop_echo(pid);
+	rmdir(GROUP);
+}
+
+static void bench_plain(void)
+{
+	static const int numbers[] = { 1, 8 };
+	struct perf_event_attr attr = count_nothing();
+
+	measure("open_close_plain", op_open_close, &attr);
+	attr.inherit = 1;
+	for (unsigned int i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		hold_like(attr, numbers[i], 0, -1);
+		measure_with("thread_inherits_plain", numbers[i], ROUNDS, op_thread, NULL);
+		let_go();
+	}
+	bench_plain_cgroups();
 }
 
 /* What "perf bench breakpoint enable" does: each has inherited what is toggled. */
@@ -895,6 +972,7 @@ int main(void)
 	bench_switches();
 	bench_turns();
 	bench_ptrace();
+	bench_plain();
 	bench_others();
 	return 0;
 }

@@ -5,12 +5,14 @@
  * The rule: a refused request says why and changes nothing. Malformed comes
  * before forbidden, and both before ENOSPC.
  */
+#include <poll.h>
+
 #include "bp_test.h"
 
 #define ENTRY_AREA	((void *)0xfffffe0000000000UL)
 #define KERNEL_HALF	((void *)0xffff800000000000UL)
 
-/* The one bit of attr.config that is known: the breakpoint takes turns. */
+/* A bit of attr.config that is known: the breakpoint takes turns. */
 #define FLEXIBLE	1ULL
 
 static char mem[64] __aligned(64);
@@ -677,6 +679,73 @@ TEST_F(refused, requests_do_not_disturb_an_open_breakpoint)
 		EXPECT_EQ(i + 1, bp_count(fd));
 	}
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
+}
+
+/* -------------------------------------------- requests that perf itself refuses */
+
+#define FILE_MAX	"/proc/sys/fs/file-max"
+
+enum {
+	FILL,
+	TRY,
+};
+
+/* Without privilege: holds all registers but one, then asks for the last one. */
+static long ask_without_a_file(int cmd, void *arg)
+{
+	struct perf_event_attr *attr = arg;
+	int err;
+
+	if (cmd == FILL) {
+		if (bp_become_nobody())
+			return -1;
+		for (int i = 1; i < BP_SLOTS; i++) {
+			if (bp_open(attr, 0, -1) < 0)
+				return -1;
+		}
+		return 0;
+	}
+
+	for (int i = 0; i < 5000; i++) {
+		err = bp_open(attr, 0, -1);
+		if (err != -ENFILE)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * No file is left for one request after the other.  None of them may hold a
+ * register meanwhile, which somebody else would not get.
+ */
+TEST_F(refused, request_without_a_file_holds_no_register)
+{
+	struct perf_event_attr attr = self->attr;
+	struct bp_worker asker;
+	int cmd = TRY, refused = 0;
+	char file_max[32];
+	struct pollfd answer = { .events = POLLIN };
+	long result;
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_read_file(FILE_MAX, file_max, sizeof(file_max)));
+	ASSERT_EQ(0, bp_start(&asker, ask_without_a_file, &attr));
+	ASSERT_EQ(0, bp_do(&asker, FILL));
+	answer.fd = asker.ans[0];
+
+	ASSERT_EQ(0, bp_write_file(FILE_MAX, "1"));
+	ASSERT_EQ(sizeof(cmd), write(asker.cmd[1], &cmd, sizeof(cmd)));
+	while (!poll(&answer, 1, 0)) {
+		int fd = bp_open(&attr, -1, 0);
+
+		refused += fd < 0;
+		close(fd);
+	}
+	EXPECT_EQ(0, bp_write_file(FILE_MAX, file_max));
+	EXPECT_EQ(sizeof(result), read(asker.ans[0], &result, sizeof(result)));
+	EXPECT_EQ(0, result);
+	EXPECT_EQ(0, refused);
+	bp_stop(&asker);
 }
 
 TEST_HARNESS_MAIN

@@ -960,7 +960,7 @@ TEST_F(ending, exec_of_a_task_while_prctl_of_the_owner_switches_its_events)
 
 /* ---------------------------------------------------------------- born in between */
 
-#define ROUNDS	40
+#define ROUNDS	16
 
 FIXTURE(born)
 {

@@ -13,6 +13,7 @@
  * compared with each other alone, and with nothing that was measured elsewhere.
  */
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/user.h>
 
 #include "bp_test.h"
@@ -457,10 +458,27 @@ static void expect_in_use(struct __test_metadata *_metadata, struct events *e,
 	}
 }
 
-/* Two that share a register have about the same of it. */
-static void expect_even(struct __test_metadata *_metadata, struct events *e)
+/*
+ * Two that share a register have about the same of it: of the stores that the load
+ * made, since times grow while the machine stands still, too. One that has the
+ * register for most of the turns has so sooner or later as well.
+ */
+static void expect_even(struct __test_metadata *_metadata, struct load *load,
+			struct events *e)
 {
-	EXPECT_TRUE(within(running(e, 0), running(e, 1), 30, 5 * TURN_NS))
+	__u64 start = bp_now(CLOCK_MONOTONIC), turns = 0;
+	bool even;
+
+	begin(_metadata, e);
+	load->rounds = 0;
+	load->steady = (struct steadiness){ };
+	do {
+		turns += 100;
+		go_on_for(_metadata, load, e, turns * TURN_NS);
+		look(_metadata, e);
+		even = within(counted(e, 0), counted(e, 1), 30, 0);
+	} while (!even && bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS / 2);
+	EXPECT_TRUE(even)
 		show(_metadata, e);
 }
 
@@ -957,6 +975,24 @@ TEST_F(group, of_more_than_there_are_registers_is_refused_under_a_software_event
 	expect_missed_nothing(_metadata, &self->e, 10);
 }
 
+/* The members of a group are scheduled at each turn, all at a time. */
+TEST_F(group, of_more_than_32_events_is_refused)
+{
+	struct perf_event_attr more = flexible(1), sw = software(PERF_COUNT_SW_DUMMY);
+	int of_flex = open_flexible(0, -1), of_sw = bp_open(&sw, 0, -1);
+
+	ASSERT_LE(0, of_flex);
+	ASSERT_LE(0, of_sw);
+	for (int i = 1; i < 32; i++) {
+		ASSERT_LE(0, bp_open_group(&sw, 0, -1, of_flex, 0));
+		ASSERT_LE(0, bp_open_group(&sw, 0, -1, of_sw, 0));
+	}
+	EXPECT_EQ(-EINVAL, bp_open_group(&sw, 0, -1, of_flex, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&more, 0, -1, of_flex, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&more, 0, -1, of_sw, 0));
+	EXPECT_LE(0, bp_open_group(&sw, 0, -1, of_sw, 0));
+}
+
 /* Both kinds of refusal on a CPU, where groups are others' business. */
 TEST_F(group, of_a_cpu_keeps_to_the_same_rules)
 {
@@ -1265,8 +1301,7 @@ TEST_F(led, groups_without_breakpoints_take_no_turns)
 	hold(_metadata, 3, self->pid, self->cpu);
 	for (int i = 0; i < 2; i++)
 		add_led(_metadata, self, variant->config, i, 1);
-	go_on_turns(_metadata, &load, &self->e, 100);
-	expect_even(_metadata, &self->e);
+	expect_even(_metadata, &load, &self->e);
 }
 
 /* Leaders of different kinds: each belongs to a PMU of its own. */
@@ -1377,8 +1412,7 @@ TEST_F(turns, are_not_those_of_guaranteed_ones)
 
 	hold(_metadata, 3, self->pid, self->cpu);
 	add_words(_metadata, &self->e, flexible, 0, 2, self->pid, self->cpu);
-	go_on_turns(_metadata, &load, &self->e, 100);
-	expect_even(_metadata, &self->e);
+	expect_even(_metadata, &load, &self->e);
 }
 
 /* When one of five is closed, or disabled, the others need no turns any more. */
@@ -2288,6 +2322,278 @@ TEST_F(flexible, exec_enables_them)
 	ASSERT_EQ(1, write(gate[1], "x", 1));
 	EXPECT_EQ(0, bp_wait(pid));
 	expect_missed_nothing(_metadata, &self->e, 20);
+}
+
+/* A member that waits for a turn is disabled: what is left of the group waits for nothing. */
+TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct load load = { .nr = 8 };
+	int leader[8], group;
+
+	for (int i = 0; i < 8; i++) {
+		leader[i] = bp_open(&sw, 0, -1);
+		ASSERT_LE(0, leader[i]);
+		add(_metadata, &self->e, flexible(i), 0, -1, leader[i]);
+	}
+	for (int round = 0; round < 2; round++) {
+		struct events rest = { .nr = 8 };
+		__u64 start = bp_now(CLOCK_MONOTONIC);
+		bool all;
+
+		ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+		for (int i = 0; i < 8; i++)
+			EXPECT_EQ(0, bp_disable(self->e.fd[i]));
+		memcpy(rest.fd, leader, sizeof(leader));
+		/* From some time on all of them run all the time. */
+		do {
+			go_on(&load);
+			begin(_metadata, &rest);
+			go_on_for(_metadata, &load, &rest, 4 * TURN_NS);
+			look(_metadata, &rest);
+			all = true;
+			for (int i = 0; i < 8; i++)
+				all &= running(&rest, i) == enabled(&rest, i);
+		} while (!all && bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS);
+		EXPECT_TRUE(all)
+			show(_metadata, &rest);
+		for (int i = 0; i < 8; i++)
+			EXPECT_EQ(0, bp_enable(self->e.fd[i]));
+	}
+	/* Nor does a member that is enabled and disabled lose its place. */
+	group = self->e.fd[0];
+	for (int i = 0; i < 20; i++) {
+		EXPECT_EQ(0, bp_disable(group));
+		store_words(0, 8, 1);
+		EXPECT_EQ(0, bp_enable(group));
+	}
+	expect_turns(_metadata, &self->e, &load);
+}
+
+/* While one waits, the page does not follow each start of its context. */
+TEST_F(flexible, page_does_not_offer_to_compute_times)
+{
+	struct perf_event_mmap_page *page[8];
+	struct load load = { .nr = 8 };
+
+	add_words(_metadata, &self->e, flexible, 0, 8, 0, -1);
+	for (int i = 0; i < 8; i++) {
+		page[i] = mmap(NULL, BP_PAGE_SIZE, PROT_READ, MAP_SHARED, self->e.fd[i], 0);
+		ASSERT_NE(MAP_FAILED, page[i]);
+	}
+	for (int k = 0; k < 3; k++) {
+		for (int i = 0; i < 8; i++)
+			EXPECT_EQ(0, !!page[i]->cap_user_time);
+		ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+	}
+	for (int i = 0; i < 8; i++)
+		munmap(page[i], BP_PAGE_SIZE);
+}
+
+/* ================================================== what many of them cost */
+
+#define MANY		3000
+
+FIXTURE(many)
+{
+	struct events few;
+	int fd[MANY];
+	int nr;
+	int all;
+};
+
+FIXTURE_VARIANT(many)
+{
+	/* A group each, of a breakpoint, of a dummy, or of a dummy that leads one. */
+	bool dummy;
+	bool breakpoint;
+	/* The breakpoint is disabled. */
+	bool disabled;
+	/* How the few are led that have to take turns beside them. */
+	bool few_led;
+};
+
+FIXTURE_VARIANT_ADD(many, breakpoints) { .breakpoint = true };
+FIXTURE_VARIANT_ADD(many, disabled_breakpoints) { .breakpoint = true, .disabled = true };
+FIXTURE_VARIANT_ADD(many, breakpoints_led_by_dummies) {
+	.breakpoint = true, .dummy = true, .few_led = true };
+FIXTURE_VARIANT_ADD(many, disabled_breakpoints_led_by_dummies) {
+	.breakpoint = true, .dummy = true, .disabled = true, .few_led = true };
+FIXTURE_VARIANT_ADD(many, dummies_beside_breakpoints) { .dummy = true, .few_led = true };
+
+FIXTURE_SETUP(many)
+{
+	struct rlimit limit;
+
+	set_up(_metadata);
+	/* An open takes many times as long under lockdep. */
+	self->all = access("/proc/lockdep", F_OK) ? MANY : MANY / 4;
+	ASSERT_EQ(0, bp_pin(cpu));
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	if (limit.rlim_max < MANY + 500)
+		SKIP(return, "no more than %lu files", (unsigned long)limit.rlim_max);
+	limit.rlim_cur = limit.rlim_max;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+FIXTURE_TEARDOWN(many)
+{
+	tear_down(_metadata);
+}
+
+static void open_many(struct __test_metadata *_metadata, FIXTURE_DATA(many) *self,
+		      const FIXTURE_VARIANT(many) *variant)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY), attr = flexible(60);
+	int leader = -1;
+
+	attr.disabled = variant->disabled;
+	while (self->nr < self->all) {
+		leader = -1;
+		if (variant->dummy) {
+			leader = bp_open(&sw, 0, -1);
+			ASSERT_LE(0, leader);
+			self->fd[self->nr++] = leader;
+		}
+		if (variant->breakpoint && self->nr < self->all) {
+			self->fd[self->nr] = bp_open_group(&attr, 0, -1, leader,
+							   PERF_FLAG_FD_CLOEXEC);
+			ASSERT_LE(0, self->fd[self->nr]);
+			self->nr++;
+		}
+	}
+}
+
+static long time_of_work(int rounds, void *unused)
+{
+	__u64 start = bp_now(CLOCK_MONOTONIC);
+
+	(void)unused;
+	for (int i = 0; i < rounds; i++)
+		asm volatile("" : : : "memory");
+	return bp_now(CLOCK_MONOTONIC) - start;
+}
+
+/* So many rounds of work that some turns end meanwhile, if nothing else is done. */
+static int rounds_of_work(void)
+{
+	int rounds = 500000;
+	__u64 least, time;
+
+	do {
+		rounds *= 2;
+		least = ~0ULL;
+		for (int i = 0; i < 8; i++) {
+			time = time_of_work(rounds, NULL);
+			least = time < least ? time : least;
+		}
+	} while (least < 4 * TURN_NS);
+	return rounds;
+}
+
+/*
+ * A task with many does its work in the time in which a task on the same CPU does
+ * it that has none. They do it in turn, so that a busy machine slows both down.
+ */
+TEST_F(many, cost_the_cpu_nothing)
+{
+	double time, control, all = 0, all_control = 0;
+	struct load load = { .nr = 8 };
+	int rounds = rounds_of_work();
+	struct bp_worker other;
+	__u64 start;
+
+	ASSERT_EQ(0, bp_start(&other, time_of_work, NULL));
+	for (int i = 0; i < 8; i++) {
+		struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
+		int leader = variant->few_led ? bp_open(&sw, 0, -1) : -1;
+
+		add(_metadata, &self->few, flexible(i), 0, -1, leader);
+	}
+	open_many(_metadata, self, variant);
+	start = bp_now(CLOCK_MONOTONIC);
+	for (int i = 0; i < 10 || (all > 1.15 * all_control &&
+				   bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS / 3); i++) {
+		time = time_of_work(rounds, NULL);
+		control = bp_do(&other, rounds);
+		all += time;
+		all_control += control;
+	}
+	EXPECT_LE(all, 1.15 * all_control);
+	/* Where no others wait before them, the few have their turns. */
+	bp_close(self->fd, self->nr);
+	expect_turns(_metadata, &self->few, &load);
+	EXPECT_EQ(0, bp_stop(&other));
+}
+
+/* The least that so many switches take to another task and back. */
+static __u64 time_of_switches(struct bp_worker *other)
+{
+	__u64 least = ~0ULL, start, time;
+
+	for (int i = 0; i < 30; i++) {
+		start = bp_now(CLOCK_MONOTONIC);
+		for (int k = 0; k < 20; k++)
+			bp_do(other, 0);
+		time = bp_now(CLOCK_MONOTONIC) - start;
+		least = time < least ? time : least;
+	}
+	return least;
+}
+
+TEST_F(many, cost_a_switch_less_than_software_events)
+{
+	const FIXTURE_VARIANT(many) software = { .dummy = true };
+	struct load load = { };
+	struct bp_worker other;
+	__u64 least, time;
+
+	if (variant->dummy)
+		SKIP(return, "these are software events");
+	ASSERT_EQ(0, bp_start(&other, worker, &load));
+	open_many(_metadata, self, &software);
+	time = time_of_switches(&other);
+	bp_close(self->fd, self->nr);
+	self->nr = 0;
+	open_many(_metadata, self, variant);
+	least = time_of_switches(&other);
+	EXPECT_LE(2 * least, time);
+	bp_close(self->fd, self->nr);
+	EXPECT_EQ(0, bp_stop(&other));
+}
+
+/* Each of many gets its turn, whatever the others are. */
+TEST_F(flexible, hundreds_all_get_a_turn)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
+	struct load load = { .nr = 12 };
+	int leader;
+
+	for (int i = 0; i < 100; i++) {
+		ASSERT_LE(0, open_flexible(0, -1));
+		leader = bp_open(&sw, 0, -1);
+		ASSERT_LE(0, leader);
+		if (i % 10)
+			continue;
+		add(_metadata, &self->e, flexible(i / 10), 0, -1, leader);
+	}
+	add_group(_metadata, &self->e, flexible, 10, 2, 0, -1);
+	ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+}
+
+/* Groups that do not fit beside the guaranteed ones do not keep out those that do. */
+TEST_F(flexible, many_groups_that_do_not_fit_hold_up_nobody)
+{
+	struct load load = { .nr = 20 };
+	struct events four = { };
+
+	hold(_metadata, 1, 0, -1);
+	for (int i = 0; i < 10; i++)
+		add_group(_metadata, &four, flexible, 16, BP_SLOTS, 0, -1);
+	add_words(_metadata, &self->e, flexible, 0, 5, 0, -1);
+	expect_turns(_metadata, &self->e, &load);
+	look(_metadata, &four);
+	EXPECT_EQ(0, all_running(&four));
 }
 
 /* ================================================== how long a turn is, and whose */

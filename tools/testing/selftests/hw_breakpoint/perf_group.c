@@ -420,6 +420,67 @@ TEST_F(hardware, event_joins_a_group_of_breakpoints)
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
 }
 
+/* A byte to the other process and one back, for ever: both leave the CPU each time. */
+static void play_with(int in, int out, char *word)
+{
+	char byte = 0;
+
+	while (write(out, &byte, 1) == 1 && read(in, &byte, 1) == 1) {
+		if (word)
+			bp_store(word, 1);
+	}
+}
+
+static pid_t start_player(int cpu, int in, int out, char *word)
+{
+	pid_t pid = bp_fork();
+
+	if (pid)
+		return pid;
+	if (!bp_pin(cpu))
+		play_with(in, out, word);
+	_exit(1);
+}
+
+#define MOVES	5
+#define CROWD	64
+
+/*
+ * A group of software events moves to the PMU of a hardware event while its task,
+ * which never touches the word, takes turns on a CPU with one that does.
+ */
+TEST_F(hardware, event_moves_a_group_that_sees_nobody_elses_hits)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
+	struct bp_cpus cpus = bp_online_cpus();
+	int a[2], b[2], fd[CROWD + 3], cpu;
+	pid_t watched;
+
+	BP_NEED_CPUS(cpus, 2);
+	cpu = cpus.cpu[cpus.nr - 1];
+	ASSERT_EQ(0, bp_pin(cpus.cpu[0]));
+	ASSERT_EQ(0, pipe2(a, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(b, O_CLOEXEC));
+	watched = start_player(cpu, a[0], b[1], NULL);
+	ASSERT_LT(0, watched);
+	ASSERT_LT(0, start_player(cpu, b[0], a[1], self->mem));
+
+	for (int i = 0; i < MOVES; i++) {
+		fd[0] = bp_open(&sw, watched, -1);
+		ASSERT_LE(0, fd[0]);
+		for (int k = 1; k <= CROWD; k++) {
+			fd[k] = bp_open_group(&sw, watched, -1, fd[0], 0);
+			ASSERT_LE(0, fd[k]);
+		}
+		fd[CROWD + 1] = bp_open_group(&self->plain, watched, -1, fd[0], 0);
+		ASSERT_LE(0, fd[CROWD + 1]);
+		fd[CROWD + 2] = bp_open_group(&self->hw, watched, -1, fd[0], 0);
+		ASSERT_LE(0, fd[CROWD + 2]);
+		EXPECT_EQ(0, bp_count(fd[CROWD + 1]));
+		bp_close(fd, CROWD + 3);
+	}
+}
+
 TEST_F(hardware, event_and_flexible_breakpoint_are_no_group)
 {
 	int hw = bp_open(&self->hw, 0, -1), flexible = bp_open(&self->flexible, 0, -1);

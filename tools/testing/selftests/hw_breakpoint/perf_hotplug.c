@@ -51,6 +51,43 @@ TEST_F(hotplug, offline_cpu_refuses_an_event)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
 
+/* The number of a state of CPU hotplug, -1 if there is none of that name. */
+static int state_of(const char *name)
+{
+	static char states[16384];
+	char *line, *next;
+	int number, length;
+
+	if (bp_read_file("/sys/devices/system/cpu/hotplug/states", states, sizeof(states)))
+		return -1;
+	for (line = states; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (sscanf(line, "%d: %n", &number, &length) == 1 &&
+		    !strcmp(line + length, name))
+			return number;
+	}
+	return -1;
+}
+
+/* perf is prepared for the CPU, which has not started yet. */
+TEST_F(hotplug, cpu_that_is_being_prepared_refuses_an_event)
+{
+	char path[64], state[16];
+	int prepared = state_of("perf:prepare");
+
+	ASSERT_LT(0, prepared);
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/target", self->cpu);
+	snprintf(state, sizeof(state), "%d", prepared);
+	if (bp_write_file(path, state) == -EINVAL)
+		SKIP(return, "needs CONFIG_CPU_HOTPLUG_STATE_CONTROL");
+	EXPECT_EQ(-ENODEV, bp_open(&self->attr, -1, self->cpu));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
+}
+
 TEST_F(hotplug, cpu_that_comes_back_takes_events)
 {
 	int fd;

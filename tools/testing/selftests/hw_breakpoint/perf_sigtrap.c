@@ -2,10 +2,13 @@
 /*
  * attr.sigtrap: a hit becomes a SIGTRAP in the thread that made it.
  *
- * The rule: each hit is taken down when it is made, with its address and the
- * event's sig_data at that moment, and is handed to the thread that made it, once
- * and in order, one signal at a time and before its next instruction. What cannot
- * be handed over yet waits, in a queue that is bounded; nothing that waits is ever
+ * The rule: a hit made while SIGTRAP is not blocked gives a signal before the next
+ * instruction, with the address and the event's sig_data at the time of the hit, to
+ * the thread that made it. If one instruction hits several breakpoints, each gives a
+ * signal. Hits made while SIGTRAP is blocked, by the kernel on behalf of the thread,
+ * or of events that are no breakpoints coalesce: the first one is seen. With bit 2
+ * of attr.config each hit of a breakpoint gives a signal, up to a limit. An event
+ * that is closed or disabled drops its hits that are not pending yet. No hit is ever
  * seen by another task or by another program image.
  *
  * Built as 64-bit, as ia32 and as x32 program: each has a layout of siginfo of its
@@ -38,7 +41,10 @@
 /* An execution breakpoint has the length of the kernel's long. */
 #define X_LEN			8
 
-/* How many hits of a task are kept at least and at most until it can take them. */
+/* attr.config: each hit gives a signal. */
+#define SIGTRAP_QUEUE		(1ULL << 2)
+
+/* Hits of such an event that are kept: in the event, and one that is pending. */
 #define KEPT_MIN		32
 #define KEPT_MAX		33
 
@@ -320,10 +326,14 @@ static void send_trap_to_self(void)
 
 /* ------------------------------------------------------------------------- events */
 
+/* Whether the events that are opened from now on have SIGTRAP_QUEUE */
+static bool queue;
+
 static struct perf_event_attr trap_attr(const void *addr, unsigned long data)
 {
 	struct perf_event_attr attr = bp_attr_w(addr, 1);
 
+	attr.config = queue ? SIGTRAP_QUEUE : 0;
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;
 	attr.sample_period = 1;
@@ -788,7 +798,7 @@ TEST_F(insn, handler_that_jumps_out_gets_the_others)
 	EXPECT_EQ(2 * variant->nr, nr_seen);
 }
 
-TEST_F(insn, each_event_waits_while_blocked)
+static void count_while_blocked(struct __test_metadata *_metadata, FIXTURE_DATA(insn) *self)
 {
 	block();
 	count_func(&self->n);
@@ -796,9 +806,143 @@ TEST_F(insn, each_event_waits_while_blocked)
 	EXPECT_EQ(1, self->n);
 	EXPECT_TRUE(is_pending());
 	unblock();
+	EXPECT_FALSE(is_pending());
+}
+
+TEST_F(insn, events_coalesce_while_blocked)
+{
+	count_while_blocked(_metadata, self);
+	ASSERT_EQ(1, nr_seen);
+	expect_seen(_metadata, 0, count_insn, seen[0].info.data, ASYNC);
+	EXPECT_EQ(1, seen[0].step);
+	/* And again what is not blocked does not. */
+	count_func(&self->n);
+	ASSERT_EQ(1 + variant->nr, nr_seen);
+	expect_each_event(_metadata, 1, variant->nr, 1, SYNC);
+}
+
+static void watch_queued(struct __test_metadata *_metadata, int nr)
+{
+	syscall(__NR_close_range, 3, ~0U, 0);
+	queue = true;
+	for (int i = 0; i < nr; i++)
+		ASSERT_LE(0, watch_insn(count_insn, DATA(i)));
+}
+
+TEST_F(insn, each_event_waits_while_blocked_if_queued)
+{
+	watch_queued(_metadata, variant->nr);
+	count_while_blocked(_metadata, self);
 	ASSERT_EQ(variant->nr, nr_seen);
 	expect_each_event(_metadata, 0, variant->nr, 1, ASYNC);
+	count_func(&self->n);
+	ASSERT_EQ(2 * variant->nr, nr_seen);
+	expect_each_event(_metadata, variant->nr, variant->nr, 1, SYNC);
+}
+
+static struct {
+	int fd[BP_SLOTS];
+	int nr;
+	int what;
+} change;
+
+enum { DO_CLOSE, DO_DISABLE, DO_RESET, DO_MODIFY, NR_DO };
+
+static int change_event(int fd, int what, const void *addr, unsigned long data)
+{
+	struct perf_event_attr attr = insn_attr(addr, data);
+
+	switch (what) {
+	case DO_CLOSE:
+		return close(fd);
+	case DO_DISABLE:
+		return bp_disable(fd);
+	case DO_RESET:
+		return bp_ioctl(fd, PERF_EVENT_IOC_RESET, 0);
+	case DO_MODIFY:
+		return bp_modify(fd, &attr);
+	}
+	return -EINVAL;
+}
+
+static void change_in_first(int nr)
+{
+	for (int i = 0; !nr && i < change.nr; i++)
+		change_event(change.fd[i], change.what, count_next, DATA(9));
+}
+
+/*
+ * The handler of the first signal changes all events: those that are closed, disabled
+ * or moved elsewhere report nothing that the program does not expect any more.
+ */
+static void change_all(struct __test_metadata *_metadata, FIXTURE_DATA(insn) *self, int nr,
+		       int what)
+{
+	syscall(__NR_close_range, 3, ~0U, 0);
+	change.nr = nr;
+	change.what = what;
+	for (int i = 0; i < nr; i++) {
+		change.fd[i] = watch_insn(count_insn, DATA(i));
+		ASSERT_GE(change.fd[i], 0);
+	}
+	in_handler = change_in_first;
+	self->n = 0;
+	count_func(&self->n);
+	in_handler = NULL;
+	EXPECT_EQ(1, self->n);
 	EXPECT_FALSE(is_pending());
+}
+
+TEST_F(insn, handler_that_closes_the_events_gets_no_more)
+{
+	change_all(_metadata, self, variant->nr, DO_CLOSE);
+	EXPECT_EQ(1, nr_seen);
+	count_func(&self->n);
+	EXPECT_EQ(1, nr_seen);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+}
+
+TEST_F(insn, handler_that_disables_the_events_gets_no_more)
+{
+	change_all(_metadata, self, variant->nr, DO_DISABLE);
+	EXPECT_EQ(1, nr_seen);
+	/* Nor when they are enabled again: what was due is gone. */
+	for (int i = 0; i < variant->nr; i++)
+		EXPECT_EQ(0, bp_enable(change.fd[i]));
+	EXPECT_EQ(1, nr_seen);
+	count_func(&self->n);
+	EXPECT_EQ(1 + variant->nr, nr_seen);
+}
+
+/* The moved events hit at their new place, all of them and nothing else. */
+TEST_F(insn, handler_that_moves_the_events_gets_no_more_of_the_old_place)
+{
+	change_all(_metadata, self, variant->nr, DO_MODIFY);
+	ASSERT_EQ(1 + variant->nr, nr_seen);
+	for (int i = 1; i <= variant->nr; i++)
+		expect_seen(_metadata, i, count_next, DATA(9), SYNC);
+}
+
+TEST_F(insn, handler_that_resets_the_events_gets_the_others)
+{
+	change_all(_metadata, self, variant->nr, DO_RESET);
+	EXPECT_EQ(variant->nr, nr_seen);
+}
+
+/* A queued hit keeps what it was made with if its event is moved, and is dropped else. */
+TEST_F(insn, queued_hits_of_events_that_the_handler_changes)
+{
+	queue = true;
+	change_all(_metadata, self, variant->nr, DO_CLOSE);
+	EXPECT_EQ(1, nr_seen);
+	forget_seen();
+	change_all(_metadata, self, variant->nr, DO_DISABLE);
+	EXPECT_EQ(1, nr_seen);
+	forget_seen();
+	change_all(_metadata, self, variant->nr, DO_MODIFY);
+	ASSERT_EQ(2 * variant->nr, nr_seen);
+	for (int i = 0; i < variant->nr; i++)
+		EXPECT_EQ((unsigned long)count_insn, seen[i].info.addr);
 }
 
 static int steps_traced(void)
@@ -931,10 +1075,14 @@ static void trace_hits(struct __test_metadata *_metadata, struct tracee *t, int 
 		ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0,
 				    stops <= suppress ? 0 : SIGTRAP));
 	}
-	EXPECT_EQ(t->events, stops);
-	EXPECT_EQ((1U << t->events) - 1, events);
+	if (t->blocked && !queue) {
+		EXPECT_EQ(1, stops);
+	} else {
+		EXPECT_EQ(t->events, stops);
+		EXPECT_EQ((1U << t->events) - 1, events);
+	}
 	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(t->events - suppress, WEXITSTATUS(status));
+	EXPECT_EQ(stops - suppress, WEXITSTATUS(status));
 }
 
 TEST_F(insn, tracer_sees_each_and_passes_it_on)
@@ -962,6 +1110,9 @@ TEST_F(insn, tracer_sees_what_was_blocked)
 {
 	struct tracee t = { .events = variant->nr, .blocked = true };
 
+	trace_hits(_metadata, &t, 1);
+	trace_hits(_metadata, &t, 0);
+	queue = true;
 	trace_hits(_metadata, &t, 1);
 }
 
@@ -1012,6 +1163,35 @@ TEST_F(trap, instruction_and_its_data)
 		EXPECT_EQ(i + 1, *(volatile int *)word(0));
 		bp_settle(word(0));
 	}
+}
+
+static int step_fd;
+
+/* Steps on at the first signal, and is done at the second. */
+static void step_on(int nr)
+{
+	struct perf_event_attr attr = insn_attr(nr ? (const char *)step_func : count_next,
+						DATA(5));
+
+	bp_modify(step_fd, &attr);
+}
+
+/*
+ * A program that steps by moving its breakpoint, over an instruction that hits another
+ * one: the hardware may report the hit of the data and that of the next instruction at
+ * once. The program that moves its breakpoint away at the first has no use for the second.
+ */
+TEST_F(trap, step_over_a_hit)
+{
+	open_it(_metadata, self);
+	step_fd = watch_insn(count_insn, DATA(5));
+	ASSERT_GE(step_fd, 0);
+	in_handler = step_on;
+	count_func(word(0));
+	ASSERT_EQ(2, nr_seen);
+	expect_seen(_metadata, 0, count_insn, DATA(5), SYNC);
+	expect_word(_metadata, 1, 0, SYNC);
+	EXPECT_EQ((unsigned long)count_next, seen[1].ip);
 }
 
 /* Four data breakpoints, as many as one store reaches */
@@ -1065,9 +1245,24 @@ static void hit_words_in_the_first(int nr)
 	}
 }
 
-/* Hits of a handler wait until it is done, and then come in order. */
-TEST_F(trap, hits_of_a_handler_come_after_it)
+/* The first hit of a handler comes when it is done. */
+TEST_F(trap, hits_of_a_handler_coalesce)
 {
+	ASSERT_EQ(0, watch_words());
+	in_handler = hit_words_in_the_first;
+	store_step(word(0));
+	EXPECT_EQ(1, steps);
+	ASSERT_EQ(2, nr_seen);
+	expect_word(_metadata, 0, 0, SYNC);
+	expect_word(_metadata, 1, 0, ASYNC);
+	EXPECT_EQ(0, seen[1].depth);
+	EXPECT_EQ(seen[0].ip, seen[1].ip);
+}
+
+/* If queued, they all wait until it is done, and then come in order. */
+TEST_F(trap, queued_hits_of_a_handler_come_after_it)
+{
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	in_handler = hit_words_in_the_first;
 	store_step(word(0));
@@ -1106,8 +1301,47 @@ TEST_F(trap, hits_of_a_handler_that_can_be_interrupted_come_at_once)
 	}
 }
 
-TEST_F(trap, hits_wait_while_blocked)
+TEST_F(trap, hits_coalesce_while_blocked)
 {
+	open_it(_metadata, self);
+	ASSERT_LE(0, watch(1));
+	block();
+	for (int i = 0; i < 20; i++) {
+		store_step(word(0));
+		store_step(word(1));
+	}
+	EXPECT_EQ(0, nr_seen);
+	EXPECT_TRUE(is_pending());
+	unblock();
+	ASSERT_EQ(1, nr_seen);
+	expect_word(_metadata, 0, 0, ASYNC);
+	EXPECT_FALSE(is_pending());
+	EXPECT_EQ(20, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
+	/* And again what is not blocked is not asynchronous. */
+	store_step(word(1));
+	ASSERT_EQ(2, nr_seen);
+	expect_word(_metadata, 1, 1, SYNC);
+	EXPECT_EQ(40, seen[1].step);
+}
+
+/* An event keeps its first hit, with what it was made with. */
+TEST_F(trap, hits_that_coalesce_keep_the_first)
+{
+	open_it(_metadata, self);
+	block();
+	bp_store(word(0), 1);
+	self->attr = trap_attr(word(1), DATA(1));
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	bp_store(word(1), 1);
+	unblock();
+	ASSERT_EQ(1, nr_seen);
+	expect_word(_metadata, 0, 0, ASYNC);
+}
+
+TEST_F(trap, queued_hits_wait_while_blocked)
+{
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	hit_words();
@@ -1127,8 +1361,9 @@ TEST_F(trap, hits_wait_while_blocked)
 	EXPECT_EQ(1, seen[4].step);
 }
 
-TEST_F(trap, hits_of_one_event_wait_while_blocked)
+TEST_F(trap, queued_hits_of_one_event_wait_while_blocked)
 {
+	self->attr.config = SIGTRAP_QUEUE;
 	open_it(_metadata, self);
 	block();
 	for (int i = 0; i < 20; i++)
@@ -1172,6 +1407,7 @@ static void overflow_queue(struct __test_metadata *_metadata, FIXTURE_DATA(trap)
 
 TEST_F(trap, queue_is_bounded)
 {
+	self->attr.config = SIGTRAP_QUEUE;
 	open_it(_metadata, self);
 	overflow_queue(_metadata, self, KEPT_MIN);
 	overflow_queue(_metadata, self, 100);
@@ -1182,30 +1418,52 @@ TEST_F(trap, queue_is_bounded)
 	unblock();
 }
 
-/* What does not fit is counted where it was lost. */
+/* Each event has its own queue; what does not fit is counted where it was lost. */
 TEST_F(trap, what_is_lost_is_lost_by_its_event)
 {
-	int other = watch(1);
-	struct bp_hits r;
+	int other;
 
+	self->attr.config = SIGTRAP_QUEUE;
+	queue = true;
+	other = watch(1);
 	ASSERT_GE(other, 0);
 	open_it(_metadata, self);
 	block();
-	bp_store_times(word(0), 1, KEPT_MAX);
+	bp_store_times(word(0), 1, KEPT_MAX + 10);
 	bp_store_times(word(1), 1, 10);
 	unblock();
-	r = bp_hits(other);
-	EXPECT_EQ(10, r.count);
-	EXPECT_EQ(10, r.lost);
-	EXPECT_EQ(nr_seen, KEPT_MAX - bp_hits(self->fd).lost);
+	EXPECT_EQ(0, bp_hits(other).lost);
+	EXPECT_LE(10, bp_hits(self->fd).lost);
+	EXPECT_GE(11, bp_hits(self->fd).lost);
+	ASSERT_EQ(nr_seen, KEPT_MAX + 20 - bp_hits(self->fd).lost);
 	for (int i = 0; i < nr_seen; i++)
-		expect_word(_metadata, i, 0, ASYNC);
+		expect_word(_metadata, i, i >= nr_seen - 10, ASYNC);
 }
 
 /* --------------------------------------------------------- other ways to take it */
 
-TEST_F(trap, signals_that_others_sent_do_not_count)
+/* As any other SIGTRAP of the thread */
+TEST_F(trap, hits_coalesce_with_signals_that_others_sent)
 {
+	open_it(_metadata, self);
+	block();
+	send_trap_to_self();
+	bp_store(word(0), 1);
+	unblock();
+	EXPECT_EQ(1, nr_other);
+	EXPECT_EQ(0, nr_seen);
+	block();
+	bp_store(word(0), 1);
+	send_trap_to_self();
+	unblock();
+	EXPECT_EQ(1, nr_other);
+	ASSERT_EQ(1, nr_seen);
+	expect_word(_metadata, 0, 0, ASYNC);
+}
+
+TEST_F(trap, signals_that_others_sent_do_not_count_if_queued)
+{
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	send_trap_to_self();
@@ -1217,6 +1475,7 @@ TEST_F(trap, signals_that_others_sent_do_not_count)
 
 TEST_F(trap, signals_to_the_process_do_not_count)
 {
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	kill(getpid(), SIGTRAP);
@@ -1227,10 +1486,29 @@ TEST_F(trap, signals_to_the_process_do_not_count)
 	EXPECT_TRUE(words_were_seen(ASYNC));
 }
 
+TEST_F(trap, sigtimedwait_takes_the_first)
+{
+	struct trap_info info;
+
+	ASSERT_EQ(0, watch_words());
+	block();
+	for (int round = 0; round < 5; round++) {
+		hit_words();
+		ASSERT_EQ(TRAP_PERF, take_pending(&info));
+		EXPECT_EQ((unsigned long)word(0), info.addr);
+		EXPECT_EQ(DATA(0), info.data);
+		EXPECT_EQ(ASYNC, info.flags);
+		EXPECT_EQ(-EAGAIN, take_pending(NULL));
+	}
+	unblock();
+	EXPECT_EQ(0, nr_seen);
+}
+
 TEST_F(trap, sigtimedwait_takes_one_after_the_other)
 {
 	struct trap_info info;
 
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	for (int round = 0; round < 5; round++) {
@@ -1260,6 +1538,7 @@ TEST_F(trap, signalfd_reads_one_after_the_other)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTRAP);
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -1292,6 +1571,7 @@ TEST_F(trap, sigsuspend_takes_one_at_a_time)
 	sigset_t none;
 
 	sigemptyset(&none);
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	hit_words();
@@ -1388,91 +1668,61 @@ TEST_F(trap, default_action_kills_when_unblocked)
 
 /* ------------------------------------------------------- what happens to the event */
 
-enum { DO_CLOSE, DO_DISABLE, DO_RESET, DO_MODIFY, NR_DO };
-
-/* What is due belongs to the thread, whatever becomes of the event. */
+/*
+ * What is pending is pending whatever becomes of the event, like any other signal. What
+ * is queued behind it ends with the event.
+ */
 static void change_while_due(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self,
-			     int what)
+			     int what, int queued)
 {
-	open_it(_metadata, self);
-	forget_seen();
-	block();
-	for (int i = 0; i < 5; i++)
-		bp_store(word(0), 1);
-	switch (what) {
-	case DO_CLOSE:
-		close(self->fd);
-		break;
-	case DO_DISABLE:
-		ASSERT_EQ(0, bp_disable(self->fd));
-		break;
-	case DO_RESET:
-		ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_RESET, 0));
-		break;
-	case DO_MODIFY:
-		self->attr = word_attr(9);
-		ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	for (int i = 0; i < 2; i++) {
+		queue = i;
 		self->attr = word_attr(0);
-		break;
+		open_it(_metadata, self);
+		forget_seen();
+		block();
+		bp_store_times(word(0), 1, 5);
+		if (what == DO_MODIFY) {
+			self->attr = word_attr(9);
+			ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+		} else {
+			ASSERT_EQ(0, change_event(self->fd, what, NULL, 0));
+		}
+		EXPECT_TRUE(is_pending());
+		unblock();
+		ASSERT_EQ(i ? queued : 1, nr_seen);
+		for (int k = 0; k < nr_seen; k++)
+			expect_word(_metadata, k, 0, ASYNC);
+		close(self->fd);
+		EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 	}
-	unblock();
-	ASSERT_EQ(5, nr_seen);
-	for (int i = 0; i < 5; i++)
-		expect_word(_metadata, i, 0, ASYNC);
-	close(self->fd);
-	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
 TEST_F(trap, close_while_hits_are_due)
 {
-	change_while_due(_metadata, self, DO_CLOSE);
+	change_while_due(_metadata, self, DO_CLOSE, 1);
 }
 
 TEST_F(trap, disable_while_hits_are_due)
 {
-	change_while_due(_metadata, self, DO_DISABLE);
+	change_while_due(_metadata, self, DO_DISABLE, 1);
 }
 
 TEST_F(trap, reset_while_hits_are_due)
 {
-	change_while_due(_metadata, self, DO_RESET);
+	change_while_due(_metadata, self, DO_RESET, 5);
 }
 
 TEST_F(trap, modify_while_hits_are_due)
 {
-	change_while_due(_metadata, self, DO_MODIFY);
-}
-
-static int closed_fd[BP_SLOTS];
-
-static void close_all(int nr)
-{
-	if (!nr)
-		bp_close(closed_fd, BP_SLOTS);
-}
-
-/* The first of four signals by one instruction closes the events of all. */
-TEST_F(trap, handler_that_closes_the_events)
-{
-	static int n;
-
-	for (int i = 0; i < BP_SLOTS; i++) {
-		closed_fd[i] = watch_insn(count_insn, DATA(i));
-		ASSERT_GE(closed_fd[i], 0);
-	}
-	in_handler = close_all;
-	count_func(&n);
-	EXPECT_EQ(1, n);
-	ASSERT_EQ(BP_SLOTS, nr_seen);
-	expect_each_event(_metadata, 0, 0, 0, SYNC);
-	count_func(&n);
-	EXPECT_EQ(BP_SLOTS, nr_seen);
-	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+	change_while_due(_metadata, self, DO_MODIFY, 5);
 }
 
 /* Each hit has the address and the data that were the event's when it was made. */
-TEST_F(trap, hits_keep_what_they_were_made_with)
+TEST_F(trap, queued_hits_keep_what_they_were_made_with)
 {
+	queue = true;
+	self->attr = word_attr(0);
 	open_it(_metadata, self);
 	block();
 	bp_store(word(0), 1);
@@ -1547,6 +1797,7 @@ TEST_F(trap, refresh_arms_for_a_number_of_hits)
 
 TEST_F(trap, refresh_arms_for_hits_that_wait)
 {
+	self->attr.config = SIGTRAP_QUEUE;
 	self->attr.disabled = 1;
 	open_it(_metadata, self);
 	block();
@@ -1693,13 +1944,27 @@ TEST_F(kernel, system_call_that_writes_to_it)
 		feed(_metadata, self, 1);
 		EXPECT_EQ(1, read(self->in[0], word(0), 1));
 		ASSERT_EQ(i, nr_seen);
-		expect_word(_metadata, i - 1, 0, ASYNC);
+		expect_word(_metadata, i - 1, 0, SYNC);
 		bp_settle(word(0));
 	}
 	EXPECT_EQ(10, bp_hits(fd).count);
 	bp_store(word(0), 1);
 	ASSERT_EQ(11, nr_seen);
 	expect_word(_metadata, 10, 0, SYNC);
+}
+
+/* Whether it is asynchronous is decided on the way back to user mode. */
+TEST_F(kernel, system_call_that_writes_to_it_while_blocked)
+{
+	ASSERT_LE(0, watch_kernel(0, HW_BREAKPOINT_W));
+	block();
+	feed(_metadata, self, 1);
+	EXPECT_EQ(1, read(self->in[0], word(0), 1));
+	EXPECT_EQ(0, nr_seen);
+	EXPECT_TRUE(is_pending());
+	unblock();
+	ASSERT_EQ(1, nr_seen);
+	expect_word(_metadata, 0, 0, ASYNC);
 }
 
 TEST_F(kernel, none_if_the_kernel_is_excluded)
@@ -1717,7 +1982,7 @@ TEST_F(kernel, none_if_the_kernel_is_excluded)
 }
 
 /* Behind each word one byte that nobody watches: see bp_settle(). */
-TEST_F(kernel, system_call_that_writes_to_several)
+static void write_to_several(struct __test_metadata *_metadata, FIXTURE_DATA(kernel) *self)
 {
 	struct iovec iov[2 * W_HITS];
 
@@ -1727,12 +1992,27 @@ TEST_F(kernel, system_call_that_writes_to_several)
 		iov[2 * i + 1] = (struct iovec){ BP_PAGE + BP_PAGE_SIZE - 1, 1 };
 	}
 	for (int round = 0; round < 5; round++) {
+		int nr = queue ? W_HITS : 1;
+
 		forget_seen();
 		feed(_metadata, self, 2 * W_HITS);
 		EXPECT_EQ(2 * W_HITS, readv(self->in[0], iov, 2 * W_HITS));
-		EXPECT_TRUE(words_were_seen(ASYNC));
-		EXPECT_EQ(W_HITS, nr_seen);
+		ASSERT_EQ(nr, nr_seen);
+		/* Those that are queued come after the handler of the first. */
+		for (int i = 0; i < nr; i++)
+			expect_word(_metadata, i, i, i ? ASYNC : SYNC);
 	}
+}
+
+TEST_F(kernel, system_call_that_writes_to_several)
+{
+	write_to_several(_metadata, self);
+}
+
+TEST_F(kernel, system_call_that_writes_to_several_that_are_queued)
+{
+	queue = true;
+	write_to_several(_metadata, self);
 }
 
 static void write_often(struct __test_metadata *_metadata, FIXTURE_DATA(kernel) *self,
@@ -1752,24 +2032,51 @@ TEST_F(kernel, system_call_that_writes_to_it_again_and_again)
 
 	ASSERT_GE(fd, 0);
 	write_often(_metadata, self, 10);
-	ASSERT_EQ(10, nr_seen);
-	for (int i = 0; i < 10; i++)
-		expect_word(_metadata, i, 0, ASYNC);
+	ASSERT_EQ(1, nr_seen);
+	expect_word(_metadata, 0, 0, SYNC);
 	EXPECT_EQ(10, bp_hits(fd).count);
 	EXPECT_EQ(0, bp_hits(fd).lost);
 }
 
-/* Before the task gets anywhere to take a signal there may be too many. */
-TEST_F(kernel, system_call_that_writes_to_it_too_often)
+TEST_F(kernel, system_call_that_writes_to_it_again_and_again_if_queued)
 {
-	int fd = watch_kernel(0, HW_BREAKPOINT_W);
+	int fd;
 
+	queue = true;
+	fd = watch_kernel(0, HW_BREAKPOINT_W);
 	ASSERT_GE(fd, 0);
+	write_often(_metadata, self, 10);
+	ASSERT_EQ(10, nr_seen);
+	for (int i = 0; i < 10; i++)
+		expect_word(_metadata, i, 0, i ? ASYNC : SYNC);
+	EXPECT_EQ(10, bp_hits(fd).count);
+	EXPECT_EQ(0, bp_hits(fd).lost);
+
+	/* Before the task gets anywhere to take a signal there may be too many. */
+	forget_seen();
 	write_often(_metadata, self, 100);
 	EXPECT_LE(KEPT_MIN, nr_seen);
 	EXPECT_GE(KEPT_MAX, nr_seen);
-	EXPECT_EQ(100, bp_hits(fd).count);
+	EXPECT_EQ(110, bp_hits(fd).count);
 	EXPECT_EQ(100 - nr_seen, bp_hits(fd).lost);
+}
+
+/* The event is closed by the system call that hits it, before the signal can be sent. */
+TEST_F(kernel, system_call_that_closes_the_event)
+{
+	struct perf_event_attr *attr = (struct perf_event_attr *)word(0);
+	int fd;
+
+	*attr = word_attr(1);
+	fd = watch_kernel(0, HW_BREAKPOINT_RW);
+	ASSERT_GE(fd, 0);
+	/* Reads what is watched */
+	ASSERT_LE(0, bp_open(attr, 0, -1));
+	EXPECT_LE(1, nr_seen);
+	forget_seen();
+	close(fd);
+	getppid();
+	EXPECT_EQ(0, nr_seen);
 }
 
 /* The hit in the system call, the signal after it, in a thread that slept between. */
@@ -1790,9 +2097,9 @@ TEST_F(kernel, system_call_that_sleeps_is_not_interrupted)
 	*p = (struct pollfd){ .fd = self->in[0], .events = POLLIN };
 	ASSERT_EQ(0, bp_enable(fd));
 	EXPECT_EQ(1, poll(p, 1, 60000));
-	ASSERT_LE(1, nr_seen);
-	EXPECT_EQ(bp_hits(fd).count, nr_seen);
-	expect_word(_metadata, 0, 0, ASYNC);
+	ASSERT_EQ(1, nr_seen);
+	EXPECT_LE(1, bp_hits(fd).count);
+	expect_word(_metadata, 0, 0, SYNC);
 	EXPECT_EQ(0, bp_wait(pid));
 }
 
@@ -1800,6 +2107,7 @@ TEST_F(kernel, system_call_that_sleeps_is_not_interrupted)
 
 static int exec_with_hits_due(void *arg)
 {
+	queue = arg;
 	block();
 	CHECK(watch_words() == 0);
 	hit_words();
@@ -1810,10 +2118,12 @@ static int exec_with_hits_due(void *arg)
 TEST_F(trap, exec_drops_what_is_due)
 {
 	EXPECT_EQ(0, bp_in_child(exec_with_hits_due, NULL));
+	EXPECT_EQ(0, bp_in_child(exec_with_hits_due, (void *)1));
 }
 
 static int exec_with_full_queue(void *arg)
 {
+	queue = true;
 	block();
 	CHECK(watch(0) >= 0);
 	bp_store_times(word(0), 1, 100);
@@ -1885,9 +2195,9 @@ TEST_F(kernel, exec_that_fails_signals_its_hits)
 	ASSERT_GE(fd, 0);
 	EXPECT_EQ(-1, execve(word(0), none, none));
 	EXPECT_EQ(ENOENT, errno);
-	ASSERT_LE(1, nr_seen);
-	EXPECT_EQ(bp_hits(fd).count, nr_seen);
-	expect_word(_metadata, 0, 0, ASYNC);
+	ASSERT_EQ(1, nr_seen);
+	EXPECT_LE(1, bp_hits(fd).count);
+	expect_word(_metadata, 0, 0, SYNC);
 }
 
 /* ------------------------------------------------------------------- new processes */
@@ -1904,6 +2214,7 @@ static int has_nothing_due(void *arg)
 
 TEST_F(trap, fork_child_has_nothing_due)
 {
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	hit_words();
@@ -1919,6 +2230,7 @@ TEST_F(trap, vfork_child_has_nothing_due)
 	static volatile bool pending;
 	pid_t pid;
 
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	hit_words();
@@ -1955,6 +2267,7 @@ TEST_F(trap, each_of_a_family_has_its_own_hits)
 {
 	int fd[W_HITS];
 
+	queue = true;
 	for (int i = 0; i < W_HITS; i++) {
 		self->attr = word_attr(i);
 		self->attr.inherit = 1;
@@ -2032,6 +2345,7 @@ TEST_F(trap, hits_wait_while_stopped)
 	struct bp_worker w;
 	int status;
 
+	queue = true;
 	ASSERT_EQ(0, bp_start(&w, worker, (void *)ASYNC));
 	EXPECT_EQ(0, bp_do(&w, W_WATCH));
 	EXPECT_EQ(0, bp_do(&w, W_BLOCK));
@@ -2063,13 +2377,13 @@ TEST_F(trap, event_of_another_process)
 	hit_words();
 	EXPECT_EQ(W_HITS, bp_do(&w, W_HIT));
 	EXPECT_EQ(0, bp_do(&w, W_FORGET));
-	/* Gone while its hits are due */
+	/* Gone while one is pending */
 	EXPECT_EQ(0, bp_do(&w, W_BLOCK));
 	EXPECT_EQ(0, bp_do(&w, W_HIT));
 	bp_close(fd, W_HITS);
 	EXPECT_EQ(1, bp_do(&w, W_PENDING));
-	EXPECT_EQ(W_HITS, bp_do(&w, W_UNBLOCK));
-	EXPECT_EQ(1, bp_do(&w, W_CHECK));
+	EXPECT_EQ(1, bp_do(&w, W_UNBLOCK));
+	EXPECT_EQ(0, bp_do(&w, W_PENDING));
 	EXPECT_EQ(0, nr_seen);
 	EXPECT_EQ(0, bp_stop(&w));
 }
@@ -2079,6 +2393,7 @@ TEST_F(trap, each_hit_of_a_task_that_migrates)
 	struct bp_cpus cpus = bp_online_cpus();
 
 	BP_NEED_CPUS(cpus, 2);
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	for (int i = 0; i < 200; i++) {
 		ASSERT_EQ(0, bp_pin(cpus.cpu[i % cpus.nr]));
@@ -2201,7 +2516,7 @@ static int sleep_with_hit(int in, int out, int laps)
 		CHECK(write(out, "", 1) == 1);
 		NOTE(bad, poll(p, 1, 60000) == 1);
 		NOTE(bad, nr_seen == 1);
-		NOTE(bad, was_seen(0, word(0), DATA(0), ASYNC));
+		NOTE(bad, was_seen(0, word(0), DATA(0), SYNC));
 		CHECK(read(in, &token, 1) == 1);
 	}
 	return bad != 0;
@@ -2256,6 +2571,7 @@ TEST_F(trap, thread_that_blocks_keeps_its_own)
 {
 	struct bp_worker w;
 
+	queue = true;
 	ASSERT_EQ(0, bp_start_thread(&w, worker, (void *)ASYNC));
 	EXPECT_EQ(0, bp_do(&w, W_BLOCK));
 	EXPECT_EQ(0, bp_do(&w, W_WATCH));
@@ -2275,6 +2591,7 @@ TEST_F(trap, new_thread_has_nothing_due)
 {
 	struct bp_worker w;
 
+	queue = true;
 	ASSERT_EQ(0, watch_words());
 	block();
 	hit_words();
@@ -2355,7 +2672,9 @@ TEST_F(trap, change_by_another_thread)
 {
 	struct bp_worker w;
 
+	queue = true;
 	ASSERT_EQ(0, bp_start_thread(&w, worker, (void *)ASYNC));
+	self->attr = word_attr(0);
 	self->fd = bp_open(&self->attr, w.pid, -1);
 	ASSERT_GE(self->fd, 0);
 	EXPECT_EQ(1, bp_do(&w, W_HIT));
@@ -2425,12 +2744,11 @@ TEST_F(trap, changes_by_another_thread_all_the_time)
 	EXPECT_EQ(m.hits, bp_hits(self->fd).count);
 }
 
-/* Events come and go while their task hits: each hit is one signal, no more. */
+/* Events come and go while their task hits: each hit is at most one signal. */
 TEST_F(trap, close_by_another_thread_all_the_time)
 {
 	struct mover m = { };
 	struct bp_worker w;
-	long hits = 0;
 	int cmd = 0;
 
 	ASSERT_EQ(0, bp_start_thread(&w, store_all_the_time, &m));
@@ -2442,7 +2760,6 @@ TEST_F(trap, close_by_another_thread_all_the_time)
 		if (i % 4 == 0)
 			sched_yield();
 		ASSERT_EQ(0, bp_disable(self->fd));
-		hits += bp_hits(self->fd).count;
 		ASSERT_EQ(0, bp_enable(self->fd));
 		close(self->fd);
 	}
@@ -2450,7 +2767,7 @@ TEST_F(trap, close_by_another_thread_all_the_time)
 	EXPECT_EQ(0, bp_stop(&w));
 	EXPECT_EQ(0, m.wrong);
 	EXPECT_EQ(0, m.extra);
-	EXPECT_LE(hits, m.hits);
+	EXPECT_LT(0, m.hits);
 }
 
 static long lap_worker(int cmd, void *arg)
@@ -2560,7 +2877,7 @@ TEST_F(trap, page_faults)
 	ASSERT_EQ(0, bp_disable(self->fd));
 	ASSERT_LE(8, nr_seen);
 	ASSERT_GE(MAX_SEEN, nr_seen);
-	EXPECT_EQ(bp_hits(self->fd).count, nr_seen);
+	EXPECT_GE(bp_hits(self->fd).count, nr_seen);
 	for (int k = 0; k < nr_seen; k++) {
 		for (int i = 0; i < 8; i++) {
 			if (seen[k].info.addr != (unsigned long)mem + BP_PAGE_SIZE * i + 64)
@@ -2573,7 +2890,10 @@ TEST_F(trap, page_faults)
 		EXPECT_EQ(1, faults[i]);
 }
 
-/* Made by the kernel on the task's behalf, so asynchronous, and none is lost. */
+/*
+ * Made by the kernel on the task's behalf: those on the way back to user mode coalesce,
+ * and are asynchronous if that is the way to a handler.
+ */
 static void expect_switches(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self)
 {
 	struct bp_hits r;
@@ -2586,10 +2906,12 @@ static void expect_switches(struct __test_metadata *_metadata, FIXTURE_DATA(trap
 	ASSERT_EQ(0, bp_disable(self->fd));
 	r = bp_hits(self->fd);
 	EXPECT_LE(50, r.count);
-	EXPECT_EQ(r.count, nr_seen + r.lost);
 	EXPECT_EQ(0, r.lost);
+	EXPECT_LT(0, nr_seen);
+	EXPECT_GE(r.count, nr_seen);
 	for (int i = 0; i < nr_seen && i < MAX_SEEN; i++)
-		wrong += !was_other(i, self->attr.type, ASYNC);
+		wrong += !was_other(i, self->attr.type, SYNC) &&
+			 !was_other(i, self->attr.type, ASYNC);
 	EXPECT_EQ(0, wrong);
 }
 
@@ -2919,6 +3241,8 @@ TEST_F(kernel, worker_of_the_kernel_gets_none)
 	struct uring u;
 	int err, fd;
 
+	/* Where what is lost would be counted */
+	attr.config = SIGTRAP_QUEUE;
 	attr.exclude_kernel = 0;
 	attr.inherit = 1;
 	fd = bp_open(&attr, 0, -1);
@@ -2934,6 +3258,7 @@ TEST_F(kernel, worker_of_the_kernel_gets_none)
 	EXPECT_EQ(0, nr_seen);
 	EXPECT_FALSE(is_pending());
 	EXPECT_EQ(20, bp_hits(fd).count);
+	EXPECT_EQ(0, bp_hits(fd).lost);
 	bp_store(word(0), 1);
 	EXPECT_EQ(1, nr_seen);
 	close(u.fd);
@@ -2979,6 +3304,30 @@ TEST_F(trap, sig_data_needs_a_size_that_has_it)
 	bp_store(word(0), 1);
 	ASSERT_EQ(1, nr_seen);
 	expect_seen(_metadata, 0, word(0), 0, SYNC);
+}
+
+TEST_F(trap, queue_needs_sigtrap)
+{
+	self->attr.config = SIGTRAP_QUEUE;
+	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
+	self->attr.sigtrap = 0;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	self->attr.sigtrap = 1;
+	for (int bit = 1; bit < 64; bit++) {
+		if (1ULL << bit == SIGTRAP_QUEUE)
+			continue;
+		self->attr.config = SIGTRAP_QUEUE | 1ULL << bit;
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	}
+}
+
+TEST_F(trap, queue_cannot_be_changed)
+{
+	open_it(_metadata, self);
+	self->attr.config = SIGTRAP_QUEUE;
+	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &self->attr));
+	self->attr.config = 0;
+	EXPECT_EQ(0, bp_modify(self->fd, &self->attr));
 }
 
 /* Cannot be given or taken away. */
@@ -3111,8 +3460,8 @@ static bool has_failed(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
 }
 
-/* Whether or not a signal takes memory: if there is none it still says all it has to. */
-TEST_F(trap, allocation_that_fails_loses_nothing)
+/* As with other signals: without memory for what it says it comes nevertheless. */
+TEST_F(trap, allocation_that_fails_loses_no_signal)
 {
 	int fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC), failed = 0;
 	bool did;
@@ -3132,11 +3481,10 @@ TEST_F(trap, allocation_that_fails_loses_nothing)
 			fail_nth(fd, 0);
 			unblock();
 			getppid();
-			EXPECT_TRUE(words_were_seen(blocked ? ASYNC : SYNC)) {
+			EXPECT_EQ(blocked ? 1 : W_HITS, nr_seen + nr_other) {
 				TH_LOG("allocation %d, blocked %d: %d seen, %d other",
 				       nth, blocked, nr_seen, nr_other);
 			}
-			EXPECT_EQ(0, nr_other);
 			failed += did;
 		}
 	}

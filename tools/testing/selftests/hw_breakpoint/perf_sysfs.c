@@ -111,6 +111,9 @@ TEST_F(sysfs, format_lists_each_bit_that_is_accepted)
 {
 	int accepted = 0;
 
+	/* What sigtrap_queue needs */
+	self->attr.sigtrap = 1;
+	self->attr.remove_on_exec = 1;
 	for (int bit = 0; bit < 64; bit++) {
 		self->attr.config = 1ULL << bit;
 		accepted += bp_open(&self->attr, 0, -1) >= 0;
@@ -174,7 +177,7 @@ TEST_F(sysfs, verified_tells_whether_breakpoints_fire)
 
 TEST_F(sysfs, caps_are_these_and_no_others)
 {
-	EXPECT_EQ(4, count_files(PMU "/caps"));
+	EXPECT_EQ(5, count_files(PMU "/caps"));
 }
 
 /* ------------------------------------------------------------------------- turns */
@@ -255,8 +258,9 @@ TEST_F(sysfs, interval_can_change_while_breakpoints_are_open)
 TEST_F(sysfs, nothing_else_can_be_written)
 {
 	static const char * const file[] = {
-		"type", "format/flexible", "caps/instruction_slots", "caps/data_slots",
-		"caps/mixed_slots", "caps/verified",
+		"type", "format/flexible", "format/sigtrap_queue",
+		"caps/instruction_slots", "caps/data_slots",
+		"caps/mixed_slots", "caps/verified", "caps/sigtrap_queue_length",
 	};
 	char path[128], before[32], after[32];
 	struct stat st;
@@ -288,6 +292,42 @@ TEST_F(sysfs, everybody_can_read_them)
 {
 	BP_NEED_ROOT();
 	EXPECT_EQ(0, bp_as_nobody(read_all, NULL));
+}
+
+#define CLAIMS		"/sys/kernel/debug/hw_breakpoint/slots"
+#define KPTR_RESTRICT	"/proc/sys/kernel/kptr_restrict"
+
+static bool claims_show(const void *addr)
+{
+	static char text[65536];
+	char want[32];
+
+	snprintf(want, sizeof(want), " addr=%p ", addr);
+	return !bp_read_file(CLAIMS, text, sizeof(text)) && strstr(text, want);
+}
+
+TEST_F(sysfs, claims_hide_kernel_addresses_with_kptr_restrict)
+{
+	char restriction[16];
+	void *word;
+
+	BP_NEED_ROOT();
+	word = bp_ksym("loops_per_jiffy");
+	ASSERT_NE(NULL, word);
+	ASSERT_EQ(0, bp_read_file(KPTR_RESTRICT, restriction, sizeof(restriction)));
+	ASSERT_LE(0, bp_open(&self->attr, 0, -1));
+	self->attr.bp_addr = (unsigned long)word;
+	self->attr.exclude_kernel = 0;
+	ASSERT_LE(0, bp_open(&self->attr, -1, 0));
+
+	for (char level = '0'; level <= '2'; level++) {
+		char text[2] = { level };
+
+		EXPECT_EQ(0, bp_write_file(KPTR_RESTRICT, text));
+		EXPECT_EQ(level != '2', claims_show(word));
+		EXPECT_TRUE(claims_show(mem));
+	}
+	EXPECT_EQ(0, bp_write_file(KPTR_RESTRICT, restriction));
 }
 
 TEST_HARNESS_MAIN

@@ -4,9 +4,11 @@
  *
  * - Each task has its own. A new process or thread starts with clean ones, a new
  *   program image too; they outlive the tracer, but not the task.
- * - A register takes a slot while it is enabled, and at no other time. If there
- *   is none left the write says ENOSPC, after it was found to be well-formed, and
- *   changes nothing; a refused write of any kind leaves no slot behind.
+ * - A register takes a slot while it is enabled. When it is disabled, it keeps the
+ *   slot until the task is resumed or let go: a debugger that disables, changes
+ *   and enables what it has never finds its slots taken. If there is no slot left
+ *   the write says ENOSPC, after it was found to be well-formed, and changes
+ *   nothing; a refused write of any kind leaves no slot behind.
  * - perf breakpoints of the same task live beside them: each side sees its own
  *   hits, and those of perf neither stop the task nor show in DR6.
  * - They follow the task from CPU to CPU, and never fire for another.
@@ -355,16 +357,142 @@ TEST_F(tracee, address_alone_takes_no_slot)
 	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
 }
 
-TEST_F(tracee, disabled_registers_give_their_slots_back)
+TEST_F(tracee, disabled_registers_give_their_slots_back_when_the_task_is_resumed)
 {
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(1, RW_W, 4)));
+	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, do_store(&self->t, DATA(192), 4));
 	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
+	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, do_store(&self->t, DATA(64), 4));
 	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
 	EXPECT_EQ(1, do_store(&self->t, DATA(192), 4));
 	EXPECT_EQ(DR6_CLEAN | 8, self->t.dr6);
+}
+
+/* All off, the addresses, all on, while everybody else wants the slots. */
+TEST_F(tracee, others_cannot_take_slots_while_they_are_rewritten)
+{
+	bool root = !geteuid();
+	int round, n;
+
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	for (round = 0; round < 3; round++) {
+		EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+		for (n = 0; n < NR_DR; n++) {
+			EXPECT_EQ(0, bp_room(self->t.pid, -1));
+			if (root)
+				EXPECT_EQ(0, bp_room(-1, 0));
+			EXPECT_EQ(0, dr_poke(&self->t, n, DATA(512 * round + 64 * n)));
+		}
+		EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
+		for (n = 0; n < NR_DR; n++) {
+			EXPECT_EQ(1, do_store(&self->t, DATA(512 * round + 64 * n), 4));
+			EXPECT_EQ(DR6_CLEAN | 1UL << n, self->t.dr6);
+		}
+	}
+	/* Killed in the middle of it, the task leaves nothing behind. */
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+}
+
+/* They are as disabled as if they were not there. */
+TEST_F(tracee, registers_that_were_disabled_do_not_come_back)
+{
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(0, dr_poke(&self->t, 2, DATA(256)));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_W, 4)));
+	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
+	EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
+	EXPECT_EQ(1, do_store(&self->t, DATA(256), 4));
+	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
+	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+}
+
+TEST_F(tracee, detaching_gives_disabled_registers_back)
+{
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(3, RW_W, 4)));
+	tracee_order(&self->t, OP_STORE_ALONE, DATA(0), 4);
+	self->t.sh->count = true;
+	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, SIGSTOP));
+	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+}
+
+TEST_F(tracee, death_of_the_tracer_gives_disabled_registers_back)
+{
+	static const struct timespec nap = { .tv_nsec = 2000000 };
+	int status, i;
+	pid_t pid;
+
+	tracee_order(&self->t, OP_STORE_ALONE, DATA(64), 4);
+	self->t.sh->count = true;
+	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, 0));
+	pid = fork();
+	if (!pid) {
+		if (ptrace(PTRACE_ATTACH, self->t.pid, 0, 0) ||
+		    waitpid(self->t.pid, &status, __WALL) != self->t.pid)
+			_exit(1);
+		if (dr_poke(&self->t, 7, ALL_ON) || dr_poke(&self->t, 7, 0))
+			_exit(2);
+		_exit(bp_room(self->t.pid, -1) ? 3 : 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	for (i = 0; i < 5000 && bp_room(self->t.pid, -1) < NR_DR; i++)
+		nanosleep(&nap, NULL);
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+}
+
+/* It may not come back to user mode for long: that makes no difference. */
+TEST_F(tracee, task_that_goes_on_in_a_system_call_gives_disabled_registers_back)
+{
+	struct tracee t = { .fd = -1 };
+
+	t.pid = fork();
+	ASSERT_LE(0, t.pid);
+	if (!t.pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		tracee_stop();
+		for (;;)
+			syscall(SYS_pause);
+	}
+	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
+	/* To the beginning of pause() */
+	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, t.pid, 0, 0));
+	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
+	ASSERT_TRUE(WIFSTOPPED(t.status));
+	EXPECT_EQ(0, dr_poke(&t, 7, ALL_ON));
+	EXPECT_EQ(0, dr_poke(&t, 7, 0));
+	EXPECT_EQ(0, bp_room(t.pid, -1));
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, t.pid, 0, 0));
+	EXPECT_EQ(NR_DR, bp_room(t.pid, -1));
+	tracee_kill(&t);
+}
+
+TEST_F(tracee, exec_and_exit_find_disabled_registers)
+{
+	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, self->t.pid, 0,
+			    TRACE_OPTIONS | PTRACE_O_TRACEEXIT));
+	ASSERT_EQ(0, arm_all_and_hit(&self->t));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	ASSERT_EQ(0, tracee_become(&self->t, NULL));
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(0, tracee_finish(&self->t));
+	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	ASSERT_EQ(SIGTRAP, tracee_begin(&self->t, OP_EXIT, 0, 0));
+	ASSERT_EQ(PTRACE_EVENT_EXIT, tracee_event(&self->t));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(0, bp_room(self->t.pid, -1));
 }
 
 TEST_F(tracee, full_task_says_enospc)
@@ -489,6 +617,7 @@ TEST_F(tracee, disabled_task_leaves_all_slots_to_the_cpu)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
 	EXPECT_EQ(NR_DR, bp_room(-1, 0));
 }
 

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Breakpoints of a cgroup.
+ *
+ * The rule: such an event counts what the tasks of its cgroup do on its CPU,
+ * whichever cgroup the task is in that changes the event, from wherever. A switch
+ * between cgroups touches the PMUs that have events of cgroups and no others, and
+ * leaves all of these enabled.
+ */
+#include <sys/stat.h>
+
+#include "bp_test.h"
+
+#define ROOT_GROUP	"/sys/fs/cgroup"
+#define GROUP		ROOT_GROUP "/hw_breakpoint"
+#define OTHER_GROUP	ROOT_GROUP "/hw_breakpoint_other"
+
+enum {
+	STORE,
+	NOTHING,
+};
+
+FIXTURE(cgroup)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+	int here, there;
+	int group;
+	struct bp_worker member;
+};
+
+static int join(const char *group)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	return bp_write_file(path, "0");
+}
+
+/* A member of GROUP on the CPU in question, which sleeps while it has nothing to do. */
+static long member_work(int cmd, void *arg)
+{
+	if (cmd == STORE)
+		bp_store_times(arg, 1, 10);
+	return 0;
+}
+
+static int move_to(pid_t pid, const char *group)
+{
+	char path[128], text[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	snprintf(text, sizeof(text), "%d", pid);
+	return bp_write_file(path, text);
+}
+
+static int pin_other(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(pid, sizeof(set), &set) ? -errno : 0;
+}
+
+FIXTURE_SETUP(cgroup)
+{
+	BP_NEED_ROOT();
+	self->cpus = bp_online_cpus();
+	BP_NEED_CPUS(self->cpus, 2);
+	self->here = self->cpus.cpu[0];
+	self->there = self->cpus.cpu[self->cpus.nr - 1];
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->attr = bp_attr_w(self->mem, 1);
+	/* The root gives perf_event to its children with the first controller. */
+	ASSERT_EQ(0, bp_write_file(ROOT_GROUP "/cgroup.subtree_control", "+pids"));
+	mkdir(GROUP, 0700);
+	mkdir(OTHER_GROUP, 0700);
+	self->group = open(GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_LE(0, self->group);
+
+	ASSERT_EQ(0, bp_pin(self->here));
+	ASSERT_EQ(0, bp_start(&self->member, member_work, self->mem));
+	ASSERT_EQ(0, move_to(self->member.pid, GROUP));
+	ASSERT_EQ(0, pin_other(self->member.pid, self->there));
+	ASSERT_EQ(0, bp_do(&self->member, NOTHING));
+	bp_wait_for_state(self->member.pid, 'S');
+}
+
+FIXTURE_TEARDOWN(cgroup)
+{
+	if (!self->group)
+		return;
+	join(ROOT_GROUP);
+	bp_stop(&self->member);
+	close(self->group);
+	rmdir(GROUP);
+	rmdir(OTHER_GROUP);
+	bp_teardown(_metadata);
+}
+
+static int open_of_group(FIXTURE_DATA(cgroup) *self, struct perf_event_attr *attr, int cpu)
+{
+	return bp_open_group(attr, self->group, cpu, -1,
+			     PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+}
+
+/* The hits of the member, of which there are ten. */
+static long long hits_of_member(FIXTURE_DATA(cgroup) *self, int fd)
+{
+	long long before = bp_count(fd);
+
+	if (bp_do(&self->member, STORE))
+		return -1;
+	return bp_count(fd) - before;
+}
+
+TEST_F(cgroup, event_counts_its_members_only)
+{
+	int fd = open_of_group(self, &self->attr, self->there);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(10, hits_of_member(self, fd));
+	ASSERT_EQ(0, bp_pin(self->there));
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(10, bp_count(fd));
+	EXPECT_EQ(10, hits_of_member(self, fd));
+}
+
+/*
+ * The context of the other CPU is not active, as nobody of the group runs there.
+ * The change comes from a task of the group on this CPU.
+ */
+TEST_F(cgroup, event_is_enabled_by_a_modify_from_another_cpu)
+{
+	struct perf_event_attr off = self->attr, on = self->attr;
+	int fd = open_of_group(self, &self->attr, self->there);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, join(GROUP));
+	off.disabled = 1;
+	for (int i = 0; i < 5; i++) {
+		EXPECT_EQ(0, bp_modify(fd, &off));
+		EXPECT_EQ(0, hits_of_member(self, fd));
+		EXPECT_EQ(0, bp_modify(fd, &on));
+		EXPECT_EQ(10, hits_of_member(self, fd));
+	}
+}
+
+struct change {
+	int fd;
+	struct perf_event_attr attr;
+};
+
+static int modify_and_go(void *arg)
+{
+	struct change *change = arg;
+	struct perf_event_attr off = change->attr;
+
+	off.disabled = 1;
+	return join(OTHER_GROUP) || bp_modify(change->fd, &off) ||
+	       bp_modify(change->fd, &change->attr);
+}
+
+/* The cgroup of whoever made the change ends before the other CPU looks at its own. */
+TEST_F(cgroup, event_is_modified_from_a_cgroup_that_ends)
+{
+	struct change change = { .attr = self->attr };
+
+	change.fd = open_of_group(self, &self->attr, self->there);
+	ASSERT_LE(0, change.fd);
+	for (int i = 0; i < 5; i++) {
+		mkdir(OTHER_GROUP, 0700);
+		ASSERT_EQ(0, bp_in_child(modify_and_go, &change));
+		ASSERT_EQ(0, rmdir(OTHER_GROUP));
+		EXPECT_EQ(10, hits_of_member(self, change.fd));
+	}
+}
+
+TEST_F(cgroup, event_is_enabled_while_its_cpu_is_offline)
+{
+	int fd;
+
+	self->attr.disabled = 1;
+	fd = open_of_group(self, &self->attr, self->there);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pin_other(self->member.pid, self->here));
+	ASSERT_EQ(0, bp_cpu_online(self->there, false));
+	ASSERT_EQ(0, join(GROUP));
+	EXPECT_EQ(0, bp_enable(fd));
+	ASSERT_EQ(0, join(ROOT_GROUP));
+	ASSERT_EQ(0, bp_cpu_online(self->there, true));
+	ASSERT_EQ(0, pin_other(self->member.pid, self->there));
+	EXPECT_EQ(10, hits_of_member(self, fd));
+}
+
+/* ------------------------------------------------------- the switch between cgroups */
+
+/*
+ * It is hit when the member leaves the CPU, and by its limit it is off as soon as
+ * the switch of the cgroup schedules it out: the last event of a cgroup on the CPU.
+ */
+TEST_F(cgroup, last_event_ends_within_the_switch)
+{
+	struct perf_event_attr limited = { };
+	int plain, fd;
+	void *insn;
+
+	insn = bp_ksym("__perf_event_task_sched_out");
+	ASSERT_NE(NULL, insn);
+	limited = bp_attr_x(insn);
+	limited.exclude_kernel = 0;
+	limited.sample_period = 1;
+	limited.disabled = 1;
+
+	plain = bp_open(&self->attr, -1, self->there);
+	ASSERT_LE(0, plain);
+	fd = open_of_group(self, &limited, self->there);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
+	EXPECT_EQ(10, hits_of_member(self, plain));
+	bp_wait_for_state(self->member.pid, 'S');
+	EXPECT_EQ(1, bp_count(fd));
+
+	/* The other event of the PMU is still there, and new ones come and go. */
+	EXPECT_EQ(10, hits_of_member(self, plain));
+	EXPECT_EQ(BP_SLOTS - 2, bp_free_slots(-1, self->there));
+	close(plain);
+	plain = bp_open(&self->attr, -1, self->there);
+	ASSERT_LE(0, plain);
+	EXPECT_EQ(10, hits_of_member(self, plain));
+}
+
+#define HW_PMU	"/sys/bus/event_source/devices/breakpoint_test_hw"
+
+static long nr_of_hw(const char *name)
+{
+	char path[128], text[32];
+
+	snprintf(path, sizeof(path), "%s/%s", HW_PMU, name);
+	return bp_read_file(path, text, sizeof(text)) ? -1 : atol(text);
+}
+
+TEST_F(cgroup, switch_leaves_other_pmus_alone)
+{
+	struct perf_event_attr hw = { .size = sizeof(hw) };
+	const int rounds = 500;
+	long before;
+	int fd;
+
+	hw.type = nr_of_hw("type");
+	ASSERT_LT(0, bp_open(&hw, -1, self->there));
+	fd = open_of_group(self, &self->attr, self->there);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(10, hits_of_member(self, fd));
+
+	before = nr_of_hw("test/disables");
+	ASSERT_LE(0, before);
+	for (int i = 0; i < rounds; i++)
+		ASSERT_EQ(0, bp_do(&self->member, NOTHING));
+	EXPECT_GT(rounds / 10, nr_of_hw("test/disables") - before);
+	EXPECT_EQ(10, hits_of_member(self, fd));
+}
+
+TEST_HARNESS_MAIN
