@@ -37,8 +37,6 @@ function overlay_path(path) {
 	split(path, name, "/")
 	if (!(name[1] in folder) || path ~ /\/\.\.?\/|\/$|[ \t]/)
 		fault("Overlay: " path ": not in a folder of the kernel")
-	if (path in hooked)
-		fault("Overlay: " path ": " hooked[path] " has a hook in it")
 	if (removed[path] == FILENAME)
 		fault("Overlay: " path ": removed by the same patch")
 	overlay[path] = FILENAME
@@ -49,7 +47,6 @@ function remove_path(path) {
 		fault("Remove: " path ": " removed[path] " has removed it already")
 	if (path in overlay)
 		fault("Remove: " path ": " overlay[path] " brings it")
-	delete hooked[path]
 	removed[path] = FILENAME
 }
 
@@ -71,10 +68,7 @@ function hook_file() {
 	if ($0 != "diff --git a/" path " b/" path)
 		fault("line " FNR ": not of the form diff --git a/PATH b/PATH")
 	if (path in overlay)
-		fault(path ": a hook in an overlay file, that " overlay[path] " brings")
-	if (path in removed)
-		fault(path ": a hook in a file that " removed[path] " removes")
-	hooked[path] = FILENAME
+		fault(path ": a hook in an overlay file after " overlay[path] ", which says what it becomes")
 }
 
 function hook_line() {
@@ -87,9 +81,15 @@ function hook_line() {
 		after = ($3 ~ /,/) ? substr($3, index($3, ",") + 1) : 1
 		if (path == "")
 			fault("line " FNR ": a hunk without a file")
-	} else if (/^(new file|deleted file|rename|copy|similarity|GIT binary|Binary)/) {
+	} else if (/^new file mode /) {
+		created[path] = FILENAME
+		delete removed[path]
+	} else if (/^--- a\//) {
+		if (path in removed)
+			fault(path ": a hook in a file that " removed[path] " removes")
+	} else if (/^(deleted file|rename|copy|similarity|GIT binary|Binary)/) {
 		fault(path ": a hook changes lines; whole files are Overlay: and Remove:")
-	} else if ($0 !~ /^(--- a\/|\+\+\+ b\/|index |old mode |new mode |\\ No newline|$)/) {
+	} else if ($0 !~ /^(--- \/dev\/null$|\+\+\+ b\/|index |old mode |new mode |\\ No newline|$)/) {
 		fault("line " FNR ": not part of a diff: " $0)
 	}
 }
@@ -125,8 +125,11 @@ part == "message" { message_line(); next }
 END {
 	if (NR)
 		finish(previous)
+	for (path in created)
+		if (!(path in overlay))
+			print created[path] ": " path ": no later patch says what it becomes (Overlay:)"
 	for (path in added)
-		if (added[path] > 40)
+		if (added[path] > 40 && !(path in overlay))
 			print "warning: " path ": hooks add " added[path] \
 				" lines to it; can that live in a file of its own?"
 }
