@@ -16,18 +16,19 @@ MAKEFLAGS += --no-print-directory
 # JOBS=          jobs of a kernel build
 # VMS=           virtual machines that run at a time
 # ONLY= KERNEL= CPUS= REPEAT= SEED=   of make test, see make help
-# KEEP_TREE=1    build/linux is taken as it stands, uncommitted changes included
+# KEEP_TREE=1    build/linux is taken as it stands, uncommitted changes included, the
+#                tests and this harness too
 # FULL=1         all suites on the debug kernel with 2 and with 4 CPUs
 # BUILD_LOCK=    a file on which kernel builds of several checkouts take turns
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK FULL ONLY REPEAT SEED CLOCK
+export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED CLOCK
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
 
 BIN := patches/bin
-QEMU := tools/testing/selftests/hw_breakpoint/qemu
+QEMU := $(if $(KEEP_TREE),build/linux/)tools/testing/selftests/hw_breakpoint/qemu
 PLAIN := $(QEMU)/plain.config
 DEBUG := $(PLAIN) $(QEMU)/debug.config
 OURS := $(QEMU)/ours.config $(EXTRA_CONFIG)
@@ -164,7 +165,7 @@ help:
 #:
 #: LINUX=path         stand on this tree or tarball (6.12.y)
 #: EXTRA_CONFIG=file  one more fragment of kernel configuration
-#: KEEP_TREE=1        build what stands in build/linux, committed or not
+#: KEEP_TREE=1        build and test what stands in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        of the kernels; ACCEL=kvm: not emulated, but by KVM
 #: KERNEL=plain|debug CPUS=n REPEAT=k   make test: on that kernel, with so many
