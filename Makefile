@@ -85,8 +85,8 @@ run: out/bzImage root
 shell: out/bzImage root
 	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
-# Every kernel with 2 and with 4 CPUs, and a machine that runs twice to show that the
-# same seed gives the same log; the last line sums them up.  The suites are
+# Every kernel with 2 and with 4 CPUs, and machines that show that the same seed gives
+# the same log and that planted faults are found; the last line sums them up.  The suites are
 # shared out to the two debug machines, see patches/bin/test.  One suite runs with
 # one kernel and one number of CPUs, if nothing else is said.
 ifneq ($(ONLY),)
@@ -98,7 +98,7 @@ IMAGE_debug := out/debug/bzImage
 KERNELS := $(or $(KERNEL),plain debug)
 TESTS := $(foreach k,$(KERNELS),$(foreach c,$(or $(CPUS),2 4),$k-$c))
 ifeq ($(ONLY)$(filter host,$(CLOCK))$(TCG_THREAD),)
-TESTS += $(if $(filter plain,$(KERNELS)),repeat-2)
+TESTS += $(if $(filter plain,$(KERNELS)),repeat-2 plant-2)
 endif
 test: deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
