@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# A patch series on Linux 6.12, and all it takes to build it, to boot it under
-# QEMU and to test it.  "make help" lists what there is to make; each target does
-# everything that it needs by itself.
+# A patch series on Linux 6.12: build it, boot it under QEMU, test it. "make help"
+# lists the targets. Each target makes everything that it needs.
 
 .DEFAULT_GOAL := all
 SHELL := /bin/bash
@@ -10,16 +9,16 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 
-# LINUX=         the base: a tree or a tarball; else the Debian package
-# EXTRA_CONFIG=  one more fragment of kernel configuration
-# CC=            the compiler of the kernels
+# LINUX=         base tree or tarball; default: the Debian package
+# EXTRA_CONFIG=  additional fragment of kernel configuration
+# CC=            compiler of the kernels
 # JOBS=          jobs of a kernel build
-# VMS=           virtual machines that run at a time
-# ONLY= KERNEL= CPUS= REPEAT= SEED=   of make test, see make help
-# KEEP_TREE=1    build/linux is taken as it stands, uncommitted changes included, the
-#                tests and this harness too
-# FULL=1         all suites on the debug kernel with 2 and with 4 CPUs
-# BUILD_LOCK=    a file on which kernel builds of several checkouts take turns
+# VMS=           number of virtual machines that run at a time
+# ONLY= KERNEL= CPUS= REPEAT= SEED=   for make test, see make help
+# KEEP_TREE=1    use build/linux as it is, uncommitted changes, tests and harness
+#                included
+# FULL=1         run all suites on the debug kernel with 2 and with 4 CPUs
+# BUILD_LOCK=    lock file that serializes kernel builds of several checkouts
 JOBS ?= $(shell nproc)
 VMS ?= 2
 export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED CLOCK
@@ -36,7 +35,7 @@ OURS := $(QEMU)/ours.config $(EXTRA_CONFIG)
 ROOT_FS := build/root
 MKROOT := $(QEMU)/mkroot --linux build/linux --out $(ROOT_FS)
 
-# A step ends with the make that started it, however that ends.
+# End each step when its make ends, for whatever reason.
 STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
@@ -65,7 +64,7 @@ base: out/base/bzImage
 out/base/bzImage: build/base-src
 	@$(STEP) $(BIN)/kernel build/base-src build/obj/base-plain $@ $(PLAIN) $(EXTRA_CONFIG)
 
-# The same files as the root commit of build/linux, for a build of their own.
+# A copy of the root commit of build/linux, to be built separately
 build/base-src: tree
 	@[ -e $@ ] || { rm -rf $@.new; mkdir $@.new; \
 		git -C build/linux archive base | tar -xm -C $@.new; mv $@.new $@; }
@@ -85,10 +84,10 @@ run: out/bzImage root
 shell: out/bzImage root
 	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
-# Every kernel with 2 and with 4 CPUs, and machines that show that the same seed gives
-# the same log and that planted faults are found; the last line sums them up.  The suites are
-# shared out to the two debug machines, see patches/bin/test.  One suite runs with
-# one kernel and one number of CPUs, if nothing else is said.
+# Run both kernels with 2 and with 4 CPUs, and machines that show that one seed gives
+# one log and that planted faults are found; the last line is the sum. patches/bin/test
+# divides the suites between the two debug machines. With ONLY= the default is one
+# kernel and one number of CPUs.
 ifneq ($(ONLY),)
 KERNEL ?= plain
 CPUS ?= 2
@@ -103,13 +102,13 @@ endif
 test: deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
 
-# What the stock tests give on the unpatched kernel becomes the list that ours is
-# held against.
+# Record the results of the stock tests on the unpatched kernel, with which those on
+# ours are compared.
 baseline: deps-test out/base/bzImage root
 	@VMS=$(VMS) $(WITH_QEMU) $(BIN)/test out/baseline base-2 base-4 || true
 	@$(QEMU)/verdict --baseline-write out/baseline/base-2 out/baseline/base-4
 
-# The clock of this machine counts instructions: the same figures on each run.
+# The clock of this machine counts instructions: each run gives the same figures.
 bench: out/bzImage out/base/bzImage root
 	@$(WITH_QEMU) $(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) --out out/bench
 
@@ -128,7 +127,7 @@ lint: build/base-src
 	@$(BIN)/export out/series
 	@$(BIN)/lint
 
-# BOOT_ALL=1 builds every commit whole and boots it.
+# With BOOT_ALL=1 every commit is built completely and booted.
 bisect: deps-test root
 	@$(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
 
@@ -148,35 +147,35 @@ distclean:
 help:
 	@sed -n 's/^#: \{0,1\}//p' Makefile
 
-#: make           the patched kernel, out/bzImage; objects in build/obj/plain
-#: make debug     the same with lockdep, KASAN and more, out/debug/bzImage
-#: make base      the unpatched kernel, out/base/bzImage
-#: make run       boot it: hwbp finds who corrupts a counter
-#: make shell     a prompt in the virtual machine
-#: make test      all tests, both kernels, 2 and 4 CPUs; ends with the verdict
+#: make           build the patched kernel: out/bzImage, objects in build/obj/plain
+#: make debug     the same with lockdep, KASAN and more: out/debug/bzImage
+#: make base      build the unpatched kernel
+#: make run       boot the kernel: hwbp finds the code that corrupts a counter
+#: make shell     boot the kernel to a prompt
+#: make test      run all tests, both kernels, 2 and 4 CPUs; ends with the verdict
 #: make test ONLY=perf_modify     one suite; ONLY=perf_modify:GLOB some of its tests
-#: make bench     what operations cost, beside the unpatched kernel, in instructions
-#: make baseline  what stock tests pass on the unpatched kernel, as data
+#: make bench     instructions per operation, next to the unpatched kernel
+#: make baseline  record which stock tests pass on the unpatched kernel
 #:
-#: make tree      base + series + overlay -> build/linux, one commit a patch
-#: make refresh   the commits of build/linux -> patches/ and overlay
-#: make check     do series, patches and overlay agree?
-#: make export    the series as mails, out/series, tried with git am
-#: make lint      checkpatch, sparse, W=1 and kernel-doc on what is ours
-#: make bisect    each commit builds, the ends boot; BOOT_ALL=1: each boots
-#: make arm64     cross-build where the layer goes, comes and is complete
-#: make clean     forget what was built; distclean: the kernel tree, too
+#: make tree      base + series + overlay -> build/linux, one commit per patch
+#: make refresh   write the commits of build/linux back to patches/ and overlay
+#: make check     check that series, patches and overlay are consistent
+#: make export    write the series as mails to out/series, and try git am
+#: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series
+#: make bisect    build each commit, boot the first and last; BOOT_ALL=1: boot each
+#: make arm64     cross-build before, without and with the layer
+#: make clean     remove what was built; distclean: the kernel tree, too
 #:
-#: LINUX=path         stand on this tree or tarball (6.12.y)
-#: EXTRA_CONFIG=file  one more fragment of kernel configuration
-#: KEEP_TREE=1        build and test what stands in build/linux, committed or not
+#: LINUX=path         base tree or tarball (6.12.y)
+#: EXTRA_CONFIG=file  additional fragment of kernel configuration
+#: KEEP_TREE=1        build and test what is in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
-#: CC=compiler        of the kernels; ACCEL=kvm: not emulated, but by KVM
-#: KERNEL=plain|debug CPUS=n REPEAT=k   make test: on that kernel, with so many
-#:                    CPUs, so many times
-#: CLOCK=instructions|host   make test: what the clock of the machines counts
-#: SEED=n             make test: the same machines as in the run that printed it
-#: FULL=1             make test: all suites with 2 and with 4 CPUs on the debug
-#:                    kernel, too, which then takes longer
-#: TCG_THREAD=multi   a host thread for each emulated CPU in make test; the clock
-#:                    is then that of the host, and the verdict depends on its load
+#: CC=compiler        compiler of the kernels; ACCEL=kvm: use KVM
+#: KERNEL=plain|debug CPUS=n REPEAT=k   make test: kernel, number of CPUs,
+#:                    number of runs
+#: CLOCK=instructions|host   make test: clock of the machines
+#: SEED=n             make test: repeat a run with the seed that it printed
+#: FULL=1             make test: run all suites with 2 and with 4 CPUs on the debug
+#:                    kernel, too, which takes longer
+#: TCG_THREAD=multi   make test: one host thread per emulated CPU, with the clock of
+#:                    the host: results then depend on the load of the host
