@@ -37,8 +37,9 @@ struct bp_domain {
  * @node: link in bp_domain::bound, if @domain and @cpu >= 0
  * @holder: for those who list the claims, who has it; set before the first use
  *	by whoever embeds the claim, NULL in a perf event
- * @domain: whose claim it is; NULL for a claim of a CPU itself
- * @cpu: where it holds; -1 for every CPU its domain may run on
+ * @domain: whose claim it is; NULL for one of a CPU itself or of the machine
+ * @cpu: where it holds; -1 for every CPU: that its domain may run on, or of the
+ *	machine
  * @class: class of registers
  * @weight: how many registers of the class
  * @flexible: shares one register with the other flexible claims
@@ -57,18 +58,6 @@ struct bp_claim {
 	u8			weight;
 	bool			flexible;
 	bool			held;
-};
-
-/**
- * struct bp_opened - attributes as the user gave them, where perf changes its own
- * @sample_period: period or frequency; PERF_EVENT_IOC_PERIOD changes it
- * @sample_max_stack: 0 becomes the limit that was set at the time
- * @enable_on_exec: is cleared on exec
- */
-struct bp_opened {
-	u64	sample_period;
-	u16	sample_max_stack;
-	bool	enable_on_exec;
 };
 
 #endif /* _LINUX_BP_SLOTS_TYPES_H */

@@ -65,13 +65,6 @@ static bool is_task(const struct task_struct *task)
 	return task && task != (void *)-1L;
 }
 
-#ifndef ARCH_HW_BREAKPOINT_PTRACE
-static bool arch_is_ptrace_breakpoint(const struct perf_event *bp)
-{
-	return false;
-}
-#endif
-
 /* The event stays; both contexts and tasks stay as long as RCU says. */
 static void tell_event(struct bp_line *line, struct perf_event *bp,
 		       struct task_struct *task)
@@ -199,7 +192,7 @@ static void show_claim(struct seq_file *m, const struct bp_line *line)
 	if (claim->cpu >= 0)
 		seq_printf(m, " cpu=%d", claim->cpu);
 	else
-		seq_puts(m, " cpu=any");
+		seq_puts(m, claim->domain ? " cpu=any" : " cpu=all");
 	seq_printf(m, " kind=%s class=%s weight=%u", kind(claim->flexible),
 		   class_name(claim->class), claim->weight);
 	show_what(m, &line->what);
@@ -215,16 +208,16 @@ static void show_claims(struct seq_file *m)
 	struct bp_walk walk;
 	bool found;
 
-	bp_slots_walk_begin(&bp_books, &walk);
+	bp_slots_walk_begin(&bp_machine, &walk);
 	do {
 		rcu_read_lock();
-		found = bp_slots_walk_next(&bp_books, &walk, tell_claim, &line);
+		found = bp_slots_walk_next(&bp_machine, &walk, tell_claim, &line);
 		rcu_read_unlock();
 		if (found)
 			show_claim(m, &line);
 		cond_resched();
 	} while (found && !seq_has_overflowed(m));
-	bp_slots_walk_end(&bp_books, &walk);
+	bp_slots_walk_end(&bp_machine, &walk);
 }
 
 static void show_classes(struct seq_file *m)
@@ -233,10 +226,9 @@ static void show_classes(struct seq_file *m)
 
 	for (class = 0; class < TYPE_MAX; class++)
 		seq_printf(m, "class name=%s slots=%u\n", class_name(class),
-			   bp_books.class[class].slots);
+			   bp_machine.class[class].slots);
 }
 
-#ifdef ARCH_HW_BREAKPOINT_REGS
 /* ---- Registers ---- */
 
 struct bp_snapshot {
@@ -250,7 +242,7 @@ static void tell_registers(void *arg)
 	unsigned int slot;
 
 	rcu_read_lock();
-	for (slot = 0; slot < bp_books.class[TYPE_DATA].slots; slot++) {
+	for (slot = 0; slot < bp_machine.class[TYPE_DATA].slots; slot++) {
 		struct bp_line *line = &snapshot->reg[slot];
 		struct perf_event *bp;
 
@@ -290,6 +282,9 @@ static int show_registers(struct seq_file *m)
 	unsigned int slot;
 	int cpu;
 
+	if (!bp_can_read_regs())
+		return 0;
+
 	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
 	if (!snapshot)
 		return -ENOMEM;
@@ -299,7 +294,7 @@ static int show_registers(struct seq_file *m)
 		memset(snapshot, 0, sizeof(*snapshot));
 		if (smp_call_function_single(cpu, tell_registers, snapshot, 1))
 			continue;
-		for (slot = 0; slot < bp_books.class[TYPE_DATA].slots; slot++)
+		for (slot = 0; slot < bp_machine.class[TYPE_DATA].slots; slot++)
 			show_register(m, cpu, slot, &snapshot->reg[slot]);
 	}
 	cpus_read_unlock();
@@ -307,13 +302,6 @@ static int show_registers(struct seq_file *m)
 	kfree(snapshot);
 	return 0;
 }
-#else
-/* Only the architecture's own files know. */
-static int show_registers(struct seq_file *m)
-{
-	return 0;
-}
-#endif
 
 /* ---- The file ---- */
 
@@ -330,7 +318,7 @@ static int slots_open(struct inode *inode, struct file *file)
 	unsigned int class;
 
 	for (class = 0; class < TYPE_MAX; class++)
-		claims += READ_ONCE(bp_books.class[class].claims);
+		claims += READ_ONCE(bp_machine.class[class].claims);
 	size = (claims + num_online_cpus() * BP_SLOTS_MAX + TYPE_MAX) * LINE_SIZE;
 
 	return single_open_size(file, slots_show, NULL, size);

@@ -1,37 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared by the files of the breakpoint layer.
+ * Interfaces between the files of the breakpoint layer.  A file calls only files that
+ * are listed above it:
+ *
+ *  bp_slots.c		accounting of claims; uses neither perf nor the hardware
+ *  bp_hit.c		counts and samples hits; called by the architecture
+ *  bp_attr.c		checks of attributes, and the accounting of this machine
+ *  bp_multiplex.c	assigns registers when perf schedules breakpoints
+ *  bp_repoint.c	repoints members of kernel-wide sets in any context
+ *  bp_modify.c		modifies breakpoints in place
+ *  hw_breakpoint.c	the PMU
+ *  bp_wide.c		kernel-wide sets
+ *  bp_debugfs.c	lists all claims
  */
 #ifndef _KERNEL_EVENTS_BP_INTERNAL_H
 #define _KERNEL_EVENTS_BP_INTERNAL_H
 
-#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_arch.h>
 #include <linux/perf_event.h>
 
 #include "bp_slots.h"
 
-/* The registers of this machine. */
-extern struct bp_slots bp_books;
+/* The accounting of this machine's registers */
+extern struct bp_slots bp_machine;
+
+/* ---- bp_attr.c ---- */
 
 /**
  * bp_parse - check attributes and translate them for the architecture
- * @bp: the event they are for
+ * @bp: the event that the attributes are for
  * @attr: the attributes
- * @hw: filled in
+ * @hw: the translation
  *
  * Changes nothing but @hw.
  *
  * Context: Process context.
- * Return: 0, -EINVAL, -EOPNOTSUPP or -EPERM.
+ * Return: 0; -EINVAL for invalid attributes; -EOPNOTSUPP if the hardware does not
+ * support them; -EPERM for a kernel address without the capability.
  */
 int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	     struct arch_hw_breakpoint *hw);
 
 /**
- * bp_translate - the part of bp_parse() that asks for no privilege
- * @bp: the event they are for
+ * bp_translate - bp_parse() without its check of privileges
+ * @bp: the event that the attributes are for
  * @attr: the attributes
- * @hw: filled in
+ * @hw: the translation
  *
  * Changes nothing but @hw.
  *
@@ -41,39 +55,10 @@ int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 		 struct arch_hw_breakpoint *hw);
 
-/**
- * struct bp_version - what a member of a kernel-wide set watches
- * @range: for those who read it
- * @hw: for the architecture; without what it keeps there itself
- */
-struct bp_version {
-	struct hw_breakpoint_range	range;
-	struct arch_hw_breakpoint	hw;
-};
-
-/* Task, softirq, interrupt, #DB, NMI, #DB, and some more */
-#define BP_VERSIONS_DEPTH	8
-
-/**
- * struct bp_versions - what a member of a kernel-wide set watches, and did before
- * @serial: changes with each version
- * @now: the version that counts
- * @depth: how many are changing it, each in the middle of what the one before does
- * @version: two for each depth
- *
- * Belongs to the CPU of the event.  Who changes it fills in one of the two of its
- * own depth, which nobody else writes, and not the one that counts.
- */
-struct bp_versions {
-	unsigned int		serial;
-	unsigned int		now;
-	unsigned int		depth;
-	struct bp_version	version[2 * BP_VERSIONS_DEPTH];
-};
-
-#ifndef hw_breakpoint_weight
-#define hw_breakpoint_weight(attr)	1
-#endif
+static inline bool hw_breakpoint_is_flexible(const struct perf_event_attr *attr)
+{
+	return attr->config & HW_BREAKPOINT_FLEXIBLE;
+}
 
 static inline enum bp_type_idx bp_class(const struct perf_event_attr *attr)
 {
@@ -93,37 +78,118 @@ static inline struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *a
 	};
 }
 
-/**
- * bp_give_register - arm a breakpoint in a register of this CPU
- * @bp: the breakpoint, which perf schedules in
- *
- * For a guaranteed breakpoint a flexible one is scheduled out where need be, for
- * a flexible one another that is to have its turn later.
- *
- * Context: Interrupts off, both perf contexts of this CPU locked.
- * Return: 0, or -ENOSPC if it is not the turn of @bp.
- */
-int bp_give_register(struct perf_event *bp);
+/* Returns true if breakpoints with @a and @b need the same class and number of registers. */
+static inline bool bp_same_registers(const struct perf_event_attr *a,
+				     const struct perf_event_attr *b)
+{
+	return bp_class(a) == bp_class(b) &&
+	       hw_breakpoint_weight(a) == hw_breakpoint_weight(b);
+}
+
+/* ---- bp_multiplex.c ---- */
 
 /**
- * bp_take_register_back - disarm a breakpoint
+ * bp_sched_in - assign a register of this CPU to a breakpoint
+ * @bp: the breakpoint, which perf schedules in
+ *
+ * Evicts a flexible breakpoint if needed: any for a guaranteed @bp, one of lower
+ * priority for a flexible @bp.
+ *
+ * Context: Interrupts off, both perf contexts of this CPU locked.
+ * Return: 0; -ENOSPC if a flexible @bp has to wait for a register.
+ */
+int bp_sched_in(struct perf_event *bp);
+
+/**
+ * bp_sched_out - free the register of a breakpoint
  * @bp: the breakpoint, which perf schedules out
  *
  * Context: Interrupts off, the perf context of @bp locked.
  */
-void bp_take_register_back(struct perf_event *bp);
+void bp_sched_out(struct perf_event *bp);
 
 /**
- * bp_turns_init - prepare to give registers out
- */
-void bp_turns_init(void);
-
-/**
- * bp_wide_adopt - take over a claim that a kernel-wide set holds for an event
- * @bp: an event that is being created
+ * bp_multiplex_init - initialize the lists of flexible breakpoints
  *
- * Return: true if @bp belongs to a set. It has the claim now, if the set had.
+ * Context: Boot.
  */
-bool bp_wide_adopt(struct perf_event *bp);
+void bp_multiplex_init(void);
+
+/* ---- bp_modify.c ---- */
+
+/**
+ * bp_modify - PERF_EVENT_IOC_MODIFY_ATTRIBUTES
+ * @event: a breakpoint that is not inherited
+ * @attr: new attributes of @event and its children
+ *
+ * Nothing has changed on failure.
+ *
+ * Context: Process context, ctx->mutex of @event held.
+ * Return: 0; -EINVAL if @attr is invalid or differs in an attribute that cannot be
+ * changed; -EOPNOTSUPP if the hardware does not support @attr; -EPERM for a kernel
+ * address without the capability; -ENOSPC if no register of another class that is
+ * needed is available.
+ */
+int bp_modify(struct perf_event *event, const struct perf_event_attr *attr);
+
+/**
+ * bp_follow - apply modifications of the family to a new child
+ * @child: an inherited breakpoint, in no context and without a claim
+ * @parent: the event that @child was inherited from
+ *
+ * The family may have been modified since @child was created.
+ *
+ * Context: Process context, child_mutex of @parent held.
+ * Return: 0; -EINVAL or -EOPNOTSUPP if the attributes of @parent are no longer
+ * supported.
+ */
+int bp_follow(struct perf_event *child, const struct perf_event *parent);
+
+/* ---- hw_breakpoint.c ---- */
+
+/**
+ * hw_breakpoint_is_used - check whether any breakpoint holds a register
+ *
+ * Context: Any but NMI.
+ * Return: true if at least one register is accounted on some CPU.
+ */
+bool hw_breakpoint_is_used(void);
+
+/**
+ * bp_create_wide_event - create an event of a kernel-wide set
+ * @attr: its attributes
+ * @cpu: its CPU
+ * @triggered: handler of the hits
+ * @context: for @triggered
+ *
+ * The claim of the set covers the event, which gets none of its own.
+ *
+ * Context: Process context, may sleep; one call at a time.
+ * Return: the event or ERR_PTR().
+ */
+struct perf_event *bp_create_wide_event(struct perf_event_attr *attr, int cpu,
+					perf_overflow_handler_t triggered, void *context);
+
+/**
+ * bp_is_wide - tell whether an event belongs to a kernel-wide set
+ * @bp: a breakpoint
+ *
+ * The claim of the set covers @bp.
+ */
+static inline bool bp_is_wide(const struct perf_event *bp)
+{
+	return !hw_breakpoint_is_flexible(&bp->attr) && bp->hw.bp_versions;
+}
+
+/**
+ * bp_has_claim - tell whether a claim covers a breakpoint
+ * @bp: a breakpoint
+ *
+ * Return: true for a claim of its own and for that of its kernel-wide set.
+ */
+static inline bool bp_has_claim(const struct perf_event *bp)
+{
+	return READ_ONCE(bp->bp_claim.held) || bp_is_wide(bp);
+}
 
 #endif /* _KERNEL_EVENTS_BP_INTERNAL_H */

@@ -6,8 +6,9 @@
  * not hold where it matters.  All of this happens under one lock, so nobody
  * sees the books in between.  A claim costs no allocation, and no step depends
  * on the number of domains, CPUs or flexible claims: worst cases are read off
- * histograms.  Only a domain that mixes claims for one CPU with claims for every
- * CPU pays for the CPUs that it is bound to.
+ * histograms.  Only a claim of the machine looks at each CPU, and only a domain
+ * that mixes claims for one CPU with claims for every CPU pays for the CPUs that
+ * it is bound to.
  */
 
 #include <linux/bitops.h>
@@ -228,13 +229,21 @@ static void book_any(struct bp_class_books *books, struct bp_claim *claim,
 		domain_enter_cpu(books, domain, claim->class, bound->cpu);
 }
 
+/* A claim of the machine: on every CPU, whatever runs there */
+static bool claim_is_wide(const struct bp_claim *claim)
+{
+	return !claim->domain && claim->cpu < 0;
+}
+
 static void book(struct bp_slots *bs, struct bp_claim *claim, bool enter)
 {
 	struct bp_class_books *books = &bs->class[claim->class];
 
 	lockdep_assert_held(&bs->lock);
 
-	if (!claim->domain)
+	if (claim_is_wide(claim))
+		books->wide += enter ? claim->weight : -claim->weight;
+	else if (!claim->domain)
 		book_cpu(books, claim, enter);
 	else if (claim->cpu >= 0)
 		book_bound(books, claim, enter);
@@ -268,7 +277,21 @@ static bool cpu_fits(const struct bp_class_books *books, int cpu)
 		worst = max(level_top(&books->promised, slots),
 			    level_top(&here->promised, slots));
 
-	return here->guaranteed + worst <= books->slots;
+	return books->wide + here->guaranteed + worst <= books->slots;
+}
+
+/* The rule on every CPU. */
+static bool machine_fits(const struct bp_slots *bs,
+			 const struct bp_class_books *books)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < bs->nr_cpus; cpu++) {
+		if (!cpu_fits(books, cpu))
+			return false;
+	}
+
+	return true;
 }
 
 /* The rule for one domain on one CPU. */
@@ -279,7 +302,7 @@ static bool domain_fits_cpu(const struct bp_class_books *books,
 	const struct bp_cpu_books *here = &books->cpu[cpu];
 	struct bp_share share = domain_share(domain, class, cpu);
 
-	return here->guaranteed + share.guaranteed +
+	return books->wide + here->guaranteed + share.guaranteed +
 	       (here->flexible || share.flexible) <= books->slots;
 }
 
@@ -295,7 +318,7 @@ static bool domain_fits(const struct bp_class_books *books,
 		worst = 1 + level_top(&books->cpu_held, books->slots);
 	else
 		worst = level_top(&books->cpu_promised, books->slots);
-	if (any->guaranteed + worst > books->slots)
+	if (books->wide + any->guaranteed + worst > books->slots)
 		return false;
 
 	for_each_bound_cpu(bound, domain) {
@@ -310,6 +333,8 @@ static bool claim_fits(const struct bp_slots *bs, const struct bp_claim *claim)
 {
 	const struct bp_class_books *books = &bs->class[claim->class];
 
+	if (claim_is_wide(claim))
+		return machine_fits(bs, books);
 	if (!claim->domain)
 		return cpu_fits(books, claim->cpu);
 	if (claim->cpu >= 0)
@@ -362,25 +387,6 @@ static int reserve_locked(struct bp_slots *bs, struct bp_claim *claim,
 	return -ENOSPC;
 }
 
-static int reserve_all_locked(struct bp_slots *bs, struct bp_claim *claims,
-			      const struct bp_claim_spec *spec)
-{
-	unsigned int cpu;
-	int err = 0;
-
-	for (cpu = 0; cpu < bs->nr_cpus; cpu++) {
-		err = reserve_locked(bs, &claims[cpu], spec, NULL, cpu);
-		if (err)
-			break;
-	}
-	if (err) {
-		while (cpu--)
-			book(bs, &claims[cpu], false);
-	}
-
-	return err;
-}
-
 static int change_locked(struct bp_slots *bs, struct bp_claim *claim,
 			 const struct bp_claim_spec *spec)
 {
@@ -410,7 +416,7 @@ static int check_request(const struct bp_slots *bs,
 {
 	int err;
 
-	if (cpu < -1 || (cpu == -1 && !domain))
+	if (cpu < -1 || (cpu == -1 && !domain && spec->flexible))
 		return -EINVAL;
 	err = check_spec(bs, spec);
 	if (err == -EINVAL)
@@ -454,41 +460,6 @@ int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
 	if (!raw_spin_trylock_irqsave(&bs->lock, flags))
 		return -EBUSY;
 	err = reserve_locked(bs, claim, spec, domain, cpu);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
-
-	return err;
-}
-
-int bp_slots_reserve_all(struct bp_slots *bs, struct bp_claim *claims,
-			 const struct bp_claim_spec *spec)
-{
-	unsigned long flags;
-	int err;
-
-	err = check_spec(bs, spec);
-	if (err)
-		return err;
-
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	err = reserve_all_locked(bs, claims, spec);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
-
-	return err;
-}
-
-int bp_slots_try_reserve_all(struct bp_slots *bs, struct bp_claim *claims,
-			     const struct bp_claim_spec *spec)
-{
-	unsigned long flags;
-	int err;
-
-	err = check_spec(bs, spec);
-	if (err)
-		return err;
-
-	if (!raw_spin_trylock_irqsave(&bs->lock, flags))
-		return -EBUSY;
-	err = reserve_all_locked(bs, claims, spec);
 	raw_spin_unlock_irqrestore(&bs->lock, flags);
 
 	return err;
@@ -543,27 +514,6 @@ int bp_slots_change_all(struct bp_slots *bs,
 	return err;
 }
 
-bool bp_slots_move(struct bp_slots *bs, struct bp_claim *to,
-		   struct bp_claim *from)
-{
-	unsigned long flags;
-	bool held;
-
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	held = from->held && !WARN_ON_ONCE(to->held || from->domain);
-	if (held) {
-		const struct bp_holder *holder = to->holder;
-
-		*to = *from;
-		to->holder = holder;
-		list_replace(&from->link, &to->link);
-		from->held = false;
-	}
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
-
-	return held;
-}
-
 void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim)
 {
 	unsigned long flags;
@@ -595,7 +545,7 @@ unsigned int bp_slots_spare(struct bp_slots *bs, unsigned int class,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&bs->lock, flags);
-	guaranteed = books->cpu[cpu].guaranteed;
+	guaranteed = books->wide + books->cpu[cpu].guaranteed;
 	if (domain)
 		guaranteed += domain_share(domain, class, cpu).guaranteed;
 	raw_spin_unlock_irqrestore(&bs->lock, flags);

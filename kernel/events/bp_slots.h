@@ -3,16 +3,17 @@
  * Arbitration of breakpoint registers: who may hold how many of them where.
  *
  * Each CPU has N registers of each class.  A claim is a right to some of them,
- * made by a CPU (whatever runs there) or by a domain (an execution context that
- * runs on one CPU at a time), and there for one CPU or for all.  Guaranteed
- * claims hold registers for themselves; flexible claims share one between all
- * of them and take turns on whatever else is free.  For each CPU c, domain d
- * and class:
+ * made by the machine (on every CPU, whatever runs there), by a CPU (whatever
+ * runs there) or by a domain (an execution context that runs on one CPU at a
+ * time, on one CPU or on any).  Guaranteed claims hold registers for themselves;
+ * flexible claims share one between all of them and take turns on whatever else
+ * is free.  For each CPU c, domain d and class:
  *
  *   guaranteed(c) + guaranteed(d, c) + (flexible(c) or flexible(d, c) ? 1 : 0)
- *	<= N
+ *	<= N - wide
  *
- * so a claim of a CPU has to live with the worst domain, and a claim of a
+ * where wide is what the machine claims.  So a claim of a CPU has to live with
+ * the worst domain, one of the machine with the worst CPU, and a claim of a
  * domain with each CPU, but domains never compete with each other.
  *
  * Nothing here knows what a claim is used for.
@@ -54,6 +55,7 @@ struct bp_cpu_books {
 /**
  * struct bp_class_books - the books of one class
  * @slots: registers of the class on each CPU
+ * @wide: weight of the claims of the machine
  * @claims: number of claims
  * @held: all domains, by the guaranteed weight of their claims for any CPU
  * @promised: all domains, by that weight plus one if one of these claims is
@@ -64,6 +66,7 @@ struct bp_cpu_books {
  */
 struct bp_class_books {
 	u32			slots;
+	u32			wide;
 	u32			claims;
 	struct bp_levels	held;
 	struct bp_levels	promised;
@@ -125,7 +128,8 @@ void bp_slots_destroy(struct bp_slots *bs);
  * @claim: the claim, not held
  * @spec: what is asked for
  * @domain: who asks; NULL for the CPU itself
- * @cpu: where; -1 for every CPU, with a domain only
+ * @cpu: where; -1 for every CPU. Without a domain that is a claim of the machine,
+ *	which is guaranteed
  *
  * Context: Any but NMI.
  * Return: 0; -EINVAL for a malformed request; -ENODEV if there is no such CPU;
@@ -142,7 +146,7 @@ int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
  * @claim: the claim, not held
  * @spec: what is asked for
  * @domain: who asks; NULL for the CPU itself
- * @cpu: where; -1 for every CPU, with a domain only
+ * @cpu: where; as for bp_slots_reserve()
  *
  * Context: Any.
  * Return: as bp_slots_reserve(), or -EBUSY if the books are locked.
@@ -150,30 +154,6 @@ int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
 int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
 			 const struct bp_claim_spec *spec,
 			 struct bp_domain *domain, int cpu);
-
-/**
- * bp_slots_reserve_all - claim on all CPUs in one step, or on none
- * @bs: the books
- * @claims: a claim for each CPU, none of them held
- * @spec: what is asked for on each CPU
- *
- * Context: Any but NMI.
- * Return: as bp_slots_reserve().
- */
-int bp_slots_reserve_all(struct bp_slots *bs, struct bp_claim *claims,
-			 const struct bp_claim_spec *spec);
-
-/**
- * bp_slots_try_reserve_all - bp_slots_reserve_all() without waiting
- * @bs: the books
- * @claims: a claim for each CPU, none of them held
- * @spec: what is asked for on each CPU
- *
- * Context: Any.
- * Return: as bp_slots_reserve(), or -EBUSY if the books are locked.
- */
-int bp_slots_try_reserve_all(struct bp_slots *bs, struct bp_claim *claims,
-			     const struct bp_claim_spec *spec);
 
 /**
  * bp_slots_change - change the class or weight of a claim
@@ -206,18 +186,6 @@ int bp_slots_change_all(struct bp_slots *bs,
 			const struct bp_claim_spec *new);
 
 /**
- * bp_slots_move - hand a CPU's claim over
- * @bs: the books
- * @to: the new holder, not held
- * @from: the old holder, which is not held afterwards
- *
- * Context: Any but NMI.
- * Return: true, or false if @from was not held, in which case nothing changes.
- */
-bool bp_slots_move(struct bp_slots *bs, struct bp_claim *to,
-		   struct bp_claim *from);
-
-/**
  * bp_slots_release - give a claim back
  * @bs: the books
  * @claim: the claim; one that is not held is left alone
@@ -244,8 +212,8 @@ int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
  * @cpu: where
  *
  * Context: Any but NMI.
- * Return: registers of @class on @cpu that neither a guaranteed claim of the CPU
- * nor one of @domain is for.
+ * Return: registers of @class on @cpu that no guaranteed claim of the machine, of
+ * the CPU or of @domain is for.
  */
 unsigned int bp_slots_spare(struct bp_slots *bs, unsigned int class,
 			    const struct bp_domain *domain, int cpu);

@@ -7,8 +7,9 @@
  * claim,
  *
  *   guaranteed(c) + guaranteed(d, c) + (flexible(c) or flexible(d, c) ? 1 : 0)
- *	<= registers
+ *	<= registers - wide
  *
+ * where a claim of the machine counts as one of each CPU.
  * A request has to be granted exactly if this holds with the new claim on the
  * list.  After each request (in large worlds: now and then) every number in the
  * books, and all that they tell others, has to be what the list says, and when
@@ -31,7 +32,8 @@
 
 /* Who asks: a domain by its number, or a CPU for whatever runs there. */
 #define THE_CPU		(-1)
-/* Where: a CPU by its number, or wherever the domain runs. */
+/* Where: a CPU by its number, or wherever the domain runs; the CPU on all CPUs is
+ * the machine. */
 #define ANYWHERE	(-1)
 
 #define GUARANTEED(n)	((struct bp_claim_spec) { .weight = (n) })
@@ -70,8 +72,7 @@ struct tally {
  * @bs: the books under test
  * @nr_cpus: number of CPUs
  * @nr_domains: number of domains
- * @nr_claims: number of claims that are made one by one
- * @nr_entries: those, and then a claim for each CPU which are made in one step
+ * @nr_claims: number of claims
  * @slots: registers of each class
  * @domains: the domains
  * @claims: the claims
@@ -89,7 +90,6 @@ struct world {
 	unsigned int		nr_cpus;
 	unsigned int		nr_domains;
 	unsigned int		nr_claims;
-	unsigned int		nr_entries;
 	unsigned int		slots[BP_SLOTS_CLASSES];
 	struct bp_domain	*domains;
 	struct bp_claim		*claims;
@@ -127,7 +127,7 @@ static void tally_of_cpu(struct world *w, unsigned int class, int cpu)
 	memset(&w->cpu_tally[cpu], 0, sizeof(*w->cpu_tally));
 	memset(w->domain_tally, 0, w->nr_domains * sizeof(*w->domain_tally));
 
-	for (i = 0; i < w->nr_entries; i++) {
+	for (i = 0; i < w->nr_claims; i++) {
 		const struct request *request = &w->entries[i].request;
 
 		if (!w->entries[i].held || request->spec.class != class)
@@ -149,17 +149,19 @@ static void tally_of_domain(struct world *w, unsigned int class, int domain)
 	memset(w->cpu_tally, 0, w->nr_cpus * sizeof(*w->cpu_tally));
 	memset(w->domain_tally, 0, w->nr_cpus * sizeof(*w->domain_tally));
 
-	for (i = 0; i < w->nr_entries; i++) {
+	for (i = 0; i < w->nr_claims; i++) {
 		const struct request *request = &w->entries[i].request;
 
 		if (!w->entries[i].held || request->spec.class != class)
 			continue;
-		if (request->domain == THE_CPU)
-			tally_add(&w->cpu_tally[request->cpu], request);
-		if (request->domain != domain)
+		if (request->domain != domain && request->domain != THE_CPU)
 			continue;
 		for (cpu = 0; cpu < w->nr_cpus; cpu++) {
-			if (request->cpu == ANYWHERE || request->cpu == cpu)
+			if (request->cpu != ANYWHERE && request->cpu != cpu)
+				continue;
+			if (request->domain == THE_CPU)
+				tally_add(&w->cpu_tally[cpu], request);
+			else
 				tally_add(&w->domain_tally[cpu], request);
 		}
 	}
@@ -214,16 +216,23 @@ static bool rule_holds_everywhere(struct world *w, unsigned int class)
 	return true;
 }
 
+static bool is_machine(const struct request *request)
+{
+	return request->domain == THE_CPU && request->cpu == ANYWHERE;
+}
+
 /* The verdict on @request, which stands on the list already. */
 static int verdict(struct world *w, const struct request *request)
 {
 	unsigned int class = request->spec.class;
 	bool holds;
 
+	if (is_machine(request) && request->spec.flexible)
+		return -EINVAL;
 	if (!w->slots[class])
 		return -EOPNOTSUPP;
 
-	if (w->thorough)
+	if (w->thorough || is_machine(request))
 		holds = rule_holds_everywhere(w, class);
 	else if (request->domain == THE_CPU)
 		holds = rule_holds_on_cpu(w, class, request->cpu);
@@ -241,7 +250,7 @@ static void print_list(struct world *w)
 
 	kunit_err(w->test, "%u CPUs, %u domains, registers %u and %u; held:",
 		  w->nr_cpus, w->nr_domains, w->slots[0], w->slots[1]);
-	for (i = 0; i < w->nr_entries; i++) {
+	for (i = 0; i < w->nr_claims; i++) {
 		const struct request *request = &w->entries[i].request;
 
 		if (!w->entries[i].held)
@@ -278,7 +287,7 @@ static void compare_claims(struct world *w)
 {
 	unsigned int i;
 
-	for (i = 0; i < w->nr_entries; i++) {
+	for (i = 0; i < w->nr_claims; i++) {
 		const struct request *request = &w->entries[i].request;
 		const struct bp_claim *claim = &w->claims[i];
 
@@ -319,7 +328,7 @@ static void compare_links(struct world *w)
 			linked++;
 		}
 	}
-	for (i = 0; i < w->nr_entries; i++) {
+	for (i = 0; i < w->nr_claims; i++) {
 		const struct request *request = &w->entries[i].request;
 
 		if (w->entries[i].held && request->domain != THE_CPU)
@@ -417,7 +426,8 @@ static void compare_cpu(struct world *w, const struct bp_class_books *books,
 					     tally->flexible)]++;
 	}
 
-	must(w, here->guaranteed == own->guaranteed, "guaranteed of CPU", cpu);
+	must(w, here->guaranteed == own->guaranteed - own->any_guaranteed,
+	     "guaranteed of CPU", cpu);
 	must(w, here->flexible == own->flexible, "flexible of CPU", cpu);
 	compare_levels(w, &here->held, &want.held, "held on CPU", cpu);
 	compare_levels(w, &here->promised, &want.promised, "promised on CPU",
@@ -463,22 +473,24 @@ static void compare_class(struct world *w, unsigned int class)
 {
 	const struct bp_class_books *books = &w->bs.class[class];
 	struct bp_levels held = {}, promises = {};
-	unsigned int cpu, i, claims = 0;
+	unsigned int cpu, i, guaranteed, claims = 0;
 
 	for (cpu = 0; cpu < w->nr_cpus; cpu++) {
 		const struct tally *own = &w->cpu_tally[cpu];
 
 		tally_of_cpu(w, class, cpu);
 		compare_cpu(w, books, class, cpu);
-		held.count[own->guaranteed]++;
-		promises.count[promised(own->guaranteed, own->flexible)]++;
+		guaranteed = own->guaranteed - own->any_guaranteed;
+		held.count[guaranteed]++;
+		promises.count[promised(guaranteed, own->flexible)]++;
+		must(w, books->wide == own->any_guaranteed, "claims of the machine", cpu);
 	}
 	compare_any(w, books, class);
 	compare_levels(w, &books->cpu_held, &held, "held by CPUs", class);
 	compare_levels(w, &books->cpu_promised, &promises, "promised to CPUs",
 		       class);
 
-	for (i = 0; i < w->nr_entries; i++) {
+	for (i = 0; i < w->nr_claims; i++) {
 		if (w->entries[i].held)
 			claims += w->entries[i].request.spec.class == class;
 	}
@@ -491,7 +503,7 @@ static void see_claim(const struct bp_claim *claim, void *world)
 	struct world *w = world;
 	unsigned int id = claim - w->claims;
 
-	if (claim < w->claims || id >= w->nr_entries || !claim->held)
+	if (claim < w->claims || id >= w->nr_claims || !claim->held)
 		w->strangers++;
 	else
 		w->entries[id].seen++;
@@ -503,7 +515,7 @@ static void compare_walk(struct world *w)
 	struct bp_walk walk;
 	unsigned int i;
 
-	for (i = 0; i < w->nr_entries; i++)
+	for (i = 0; i < w->nr_claims; i++)
 		w->entries[i].seen = 0;
 	w->strangers = 0;
 
@@ -513,7 +525,7 @@ static void compare_walk(struct world *w)
 	bp_slots_walk_end(&w->bs, &walk);
 
 	must(w, !w->strangers, "strangers met on a walk", w->strangers);
-	for (i = 0; i < w->nr_entries; i++)
+	for (i = 0; i < w->nr_claims; i++)
 		must(w, w->entries[i].seen == w->entries[i].held,
 		     "seen on a walk as it is held", i);
 }
@@ -529,7 +541,7 @@ static void compare(struct world *w)
 	for (class = 0; class < BP_SLOTS_CLASSES; class++)
 		compare_class(w, class);
 
-	for (i = 0; i < w->nr_entries; i++)
+	for (i = 0; i < w->nr_claims; i++)
 		held += w->entries[i].held;
 	must(w, bp_slots_in_use(&w->bs) == !!held, "in use", held);
 }
@@ -651,59 +663,11 @@ static void release(struct world *w, unsigned int id)
 	settle(w);
 }
 
-static void move(struct world *w, unsigned int to, unsigned int from)
-{
-	bool held = w->entries[from].held;
-
-	must(w, bp_slots_move(&w->bs, &w->claims[to], &w->claims[from]) == held,
-	     "verdict on a new holder", held);
-	if (held)
-		w->entries[to] = w->entries[from];
-	w->entries[from].held = false;
-	settle(w);
-}
-
-/* A claim for each CPU in one step; they are the last on the list. */
-static int reserve_all(struct world *w, const struct bp_claim_spec *spec)
-{
-	struct bp_claim *claims = &w->claims[w->nr_claims];
-	struct entry *entries = &w->entries[w->nr_claims];
-	int err, want = -EOPNOTSUPP;
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < w->nr_cpus; cpu++) {
-		entries[cpu].request = (struct request) { THE_CPU, cpu, *spec };
-		entries[cpu].held = true;
-	}
-	if (w->slots[spec->class])
-		want = rule_holds_everywhere(w, spec->class) ? 0 : -ENOSPC;
-
-	if (other_way(w))
-		err = bp_slots_try_reserve_all(&w->bs, claims, spec);
-	else
-		err = bp_slots_reserve_all(&w->bs, claims, spec);
-
-	must(w, err == want, "verdict on all CPUs", err);
-	for (cpu = 0; cpu < w->nr_cpus; cpu++)
-		entries[cpu].held = !err;
-	settle(w);
-
-	return err;
-}
-
-static void release_all(struct world *w)
-{
-	unsigned int id;
-
-	for (id = w->nr_claims; id < w->nr_entries; id++)
-		release(w, id);
-}
-
 static void release_everything(struct world *w)
 {
 	unsigned int id;
 
-	for (id = 0; id < w->nr_entries; id++)
+	for (id = 0; id < w->nr_claims; id++)
 		release(w, id);
 }
 
@@ -744,15 +708,14 @@ static struct world *open_world(struct kunit *test, unsigned int nr_cpus,
 	w->nr_cpus = nr_cpus;
 	w->nr_domains = nr_domains;
 	w->nr_claims = nr_claims;
-	w->nr_entries = nr_claims + nr_cpus;
 	w->slots[0] = slots;
 	w->slots[1] = other_slots;
 	w->thorough = true;
 	w->turns = 1;
 
 	w->domains = kunit_kcalloc(test, nr_domains, sizeof(*w->domains), GFP_KERNEL);
-	w->claims = kunit_kcalloc(test, w->nr_entries, sizeof(*w->claims), GFP_KERNEL);
-	w->entries = kunit_kcalloc(test, w->nr_entries, sizeof(*w->entries), GFP_KERNEL);
+	w->claims = kunit_kcalloc(test, w->nr_claims, sizeof(*w->claims), GFP_KERNEL);
+	w->entries = kunit_kcalloc(test, w->nr_claims, sizeof(*w->entries), GFP_KERNEL);
 	w->cpu_tally = kunit_kcalloc(test, nr_cpus, sizeof(*w->cpu_tally), GFP_KERNEL);
 	w->domain_tally = kunit_kcalloc(test, tallies, sizeof(*w->domain_tally), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, w->domains);
@@ -760,7 +723,7 @@ static struct world *open_world(struct kunit *test, unsigned int nr_cpus,
 	KUNIT_ASSERT_NOT_NULL(test, w->entries);
 	KUNIT_ASSERT_NOT_NULL(test, w->cpu_tally);
 	KUNIT_ASSERT_NOT_NULL(test, w->domain_tally);
-	for (i = 0; i < w->nr_entries; i++)
+	for (i = 0; i < w->nr_claims; i++)
 		w->claims[i].holder = holder_of(w, i);
 
 	/* Whatever there was before */
@@ -1114,20 +1077,26 @@ static void test_init_refuses_more_registers_than_levels(struct kunit *test)
 	bp_slots_destroy(bs);
 }
 
-/* ---- On all CPUs or on none ---- */
+/* ---- The rule for claims of the machine ---- */
 
-static void test_all_cpus_at_once(struct kunit *test)
+static void test_the_machine_takes_from_every_cpu(struct kunit *test)
 {
 	struct world *w = small_world(test);
+	int wide;
 
 	GRANTED(ask(w, THE_CPU, 2, GUARANTEED(1)));
 	GRANTED(ask(w, 0, 1, GUARANTEED(1)));
-	GRANTED(reserve_all(w, &GUARANTEED(3)));
+	wide = GRANTED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(3)));
 	REFUSED(ask(w, THE_CPU, 1, GUARANTEED(1)));
 	GRANTED(ask(w, THE_CPU, 0, GUARANTEED(1)));
+	REFUSED(ask(w, 1, ANYWHERE, GUARANTEED(1)));
+	GRANTED(ask(w, 1, 1, GUARANTEED(1)));
+	GRANTED(change(w, wide, &GUARANTEED(2)));
+	GRANTED(ask(w, 1, ANYWHERE, GUARANTEED(1)));
+	REFUSED(change(w, wide, &GUARANTEED(3)));
 }
 
-static void test_one_full_cpu_refuses_all(struct kunit *test)
+static void test_the_machine_lives_with_the_worst_cpu(struct kunit *test)
 {
 	struct world *w = small_world(test);
 	int cpu;
@@ -1135,37 +1104,34 @@ static void test_one_full_cpu_refuses_all(struct kunit *test)
 	for (cpu = 0; cpu < 3; cpu++) {
 		int full = GRANTED(ask(w, THE_CPU, cpu, GUARANTEED(3)));
 
-		REFUSED(reserve_all(w, &GUARANTEED(2)));
-		REFUSED(reserve_all(w, &GUARANTEED(2)));
+		REFUSED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(2)));
 		release(w, full);
 	}
-	GRANTED(reserve_all(w, &GUARANTEED(2)));
+	GRANTED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(2)));
 }
 
-static void test_one_domain_refuses_all(struct kunit *test)
+static void test_the_machine_lives_with_the_worst_domain(struct kunit *test)
 {
 	struct world *w = small_world(test);
 	int bound = GRANTED(ask(w, 1, 2, GUARANTEED(4)));
 
-	REFUSED(reserve_all(w, &GUARANTEED(1)));
-	REFUSED(reserve_all(w, &FLEXIBLE));
+	REFUSED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(1)));
 	release(w, bound);
 	GRANTED(ask(w, 1, ANYWHERE, GUARANTEED(3)));
-	REFUSED(reserve_all(w, &GUARANTEED(2)));
-	GRANTED(reserve_all(w, &GUARANTEED(1)));
+	REFUSED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(2)));
+	GRANTED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(1)));
 }
 
-static void test_flexible_on_all_cpus_joins_where_one_is_left(struct kunit *test)
+static void test_the_machine_leaves_flexible_claims_one(struct kunit *test)
 {
 	struct world *w = small_world(test);
-	int full = GRANTED(ask(w, THE_CPU, 1, GUARANTEED(4)));
 
-	GRANTED(ask(w, THE_CPU, 0, FLEXIBLE));
-	REFUSED(reserve_all(w, &FLEXIBLE));
-	release(w, full);
-	GRANTED(ask(w, THE_CPU, 1, GUARANTEED(3)));
-	GRANTED(reserve_all(w, &FLEXIBLE));
-	REFUSED(ask(w, THE_CPU, 1, GUARANTEED(1)));
+	GRANTED(ask(w, 2, 2, FLEXIBLE));
+	REFUSED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(4)));
+	GRANTED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(3)));
+	GRANTED(ask(w, 1, ANYWHERE, FLEXIBLE));
+	REFUSED(ask(w, THE_CPU, 0, GUARANTEED(2)));
+	REFUSED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(1)));
 }
 
 /* ---- Change of class or weight ---- */
@@ -1296,33 +1262,6 @@ static void test_change_needs_a_claim(struct kunit *test)
 }
 
 /* ---- Handing over and giving back ---- */
-
-static void test_move_hands_a_claim_over(struct kunit *test)
-{
-	struct world *w = small_world(test);
-	int from = GRANTED(ask(w, THE_CPU, 1, GUARANTEED(3)));
-	int other = GRANTED(ask(w, THE_CPU, 1, FLEXIBLE));
-	int to = other + 1;
-
-	move(w, to, from);
-	release(w, from);
-	REFUSED(ask(w, THE_CPU, 1, GUARANTEED(1)));
-	GRANTED(change(w, to, &GUARANTEED(2)));
-	move(w, from, to);
-	release(w, from);
-	GRANTED(ask(w, THE_CPU, 1, GUARANTEED(3)));
-}
-
-static void test_move_of_nothing_moves_nothing(struct kunit *test)
-{
-	struct world *w = small_world(test);
-	int from = GRANTED(ask(w, THE_CPU, 1, GUARANTEED(3)));
-
-	release(w, from);
-	move(w, from + 1, from);
-	KUNIT_EXPECT_FALSE(test, w->claims[from + 1].held);
-	KUNIT_EXPECT_FALSE(test, bp_slots_in_use(&w->bs));
-}
 
 static void test_release_is_idempotent(struct kunit *test)
 {
@@ -1548,7 +1487,7 @@ static void test_try_is_busy_while_the_books_are_locked(struct kunit *test)
 {
 	struct world *w = small_world(test);
 	int held = GRANTED(ask(w, 0, 0, GUARANTEED(1)));
-	int reserved, all, released;
+	int reserved, wide, released;
 	unsigned long flags;
 
 	if (!IS_ENABLED(CONFIG_SMP))
@@ -1557,13 +1496,13 @@ static void test_try_is_busy_while_the_books_are_locked(struct kunit *test)
 	raw_spin_lock_irqsave(&w->bs.lock, flags);
 	reserved = bp_slots_try_reserve(&w->bs, &w->claims[held + 1],
 					&GUARANTEED(1), NULL, 0);
-	all = bp_slots_try_reserve_all(&w->bs, &w->claims[w->nr_claims],
-				       &GUARANTEED(1));
+	wide = bp_slots_try_reserve(&w->bs, &w->claims[held + 1],
+				    &GUARANTEED(1), NULL, ANYWHERE);
 	released = bp_slots_try_release(&w->bs, &w->claims[held]);
 	raw_spin_unlock_irqrestore(&w->bs.lock, flags);
 
 	KUNIT_EXPECT_EQ(test, reserved, -EBUSY);
-	KUNIT_EXPECT_EQ(test, all, -EBUSY);
+	KUNIT_EXPECT_EQ(test, wide, -EBUSY);
 	KUNIT_EXPECT_EQ(test, released, -EBUSY);
 	compare(w);
 	KUNIT_EXPECT_EQ(test, bp_slots_try_release(&w->bs, &w->claims[held]), 0);
@@ -1591,7 +1530,13 @@ static const struct malformed malformed_requests[] = {
 	  { 0, 0, { .weight = 2, .flexible = true } }, -EINVAL },
 	{ "CPU below any", { 0, -2, { .weight = 1 } }, -EINVAL },
 	{ "CPU far below any", { 0, INT_MIN, { .weight = 1 } }, -EINVAL },
-	{ "nobody anywhere", { THE_CPU, ANYWHERE, { .weight = 1 } }, -EINVAL },
+	{ "the machine, flexible",
+	  { THE_CPU, ANYWHERE, { .weight = 1, .flexible = true } }, -EINVAL },
+	{ "the machine without weight", { THE_CPU, ANYWHERE, { } }, -EINVAL },
+	{ "the machine in a class without registers",
+	  { THE_CPU, ANYWHERE, { .class = 1, .weight = 1 } }, -EOPNOTSUPP },
+	{ "more than the machine has",
+	  { THE_CPU, ANYWHERE, { .weight = 5 } }, -ENOSPC },
 	{ "CPU after the last", { THE_CPU, 3, { .weight = 1 } }, -ENODEV },
 	{ "domain on a CPU after the last",
 	  { 0, 3, { .weight = 1 } }, -ENODEV },
@@ -1634,13 +1579,6 @@ static void test_malformed(struct kunit *test)
 		return;
 
 	/* It is what is asked for that is malformed, not by whom or where. */
-	claim = &w->claims[w->nr_claims];
-	KUNIT_EXPECT_EQ(test, bp_slots_reserve_all(&w->bs, claim, spec),
-			malformed->err);
-	compare(w);
-	KUNIT_EXPECT_EQ(test, bp_slots_try_reserve_all(&w->bs, claim, spec),
-			malformed->err);
-	compare(w);
 	if (spec->flexible && malformed->err != -EINVAL)
 		return;
 	KUNIT_EXPECT_EQ(test, bp_slots_change(&w->bs, &w->claims[held], spec),
@@ -1652,7 +1590,7 @@ static void test_malformed(struct kunit *test)
 
 #define WALK_CPUS	2
 #define WALK_DOMAINS	3
-#define WALK_REQUESTS	33
+#define WALK_REQUESTS	35
 /* Requests in a row, whatever they are; one more for a single register. */
 #define WALK_LENGTH(n)	((n) > 1 ? 3 : 4)
 /* Claims that stand together. */
@@ -1698,11 +1636,10 @@ static struct walk *open_walk(struct kunit *test, unsigned int slots)
 	KUNIT_ASSERT_NOT_NULL(test, walk);
 	for (domain = THE_CPU; domain < WALK_DOMAINS; domain++) {
 		for (cpu = ANYWHERE; cpu < WALK_CPUS; cpu++) {
-			if (domain == THE_CPU && cpu == ANYWHERE)
-				continue;
 			walk_add(walk, domain, cpu, GUARANTEED(1));
 			walk_add(walk, domain, cpu, GUARANTEED(2));
-			walk_add(walk, domain, cpu, FLEXIBLE);
+			if (domain != THE_CPU || cpu != ANYWHERE)
+				walk_add(walk, domain, cpu, FLEXIBLE);
 		}
 	}
 	KUNIT_ASSERT_EQ(test, walk->nr_requests, WALK_REQUESTS);
@@ -1745,28 +1682,6 @@ static void walk_changes(struct walk *walk, unsigned int id,
 	}
 }
 
-/* What is taken back at once: a claim on each CPU, and another holder. */
-static void walk_aside(struct walk *walk)
-{
-	struct world *w = walk->w;
-	unsigned int id, to = unused_claim(w);
-
-	if (!reserve_all(w, &GUARANTEED(1)))
-		release_all(w);
-	if (!reserve_all(w, &GUARANTEED(2)))
-		release_all(w);
-	if (!reserve_all(w, &FLEXIBLE))
-		release_all(w);
-
-	for (id = 0; id < w->nr_claims; id++) {
-		if (!w->entries[id].held ||
-		    w->entries[id].request.domain != THE_CPU)
-			continue;
-		move(w, to, id);
-		move(w, id, to);
-	}
-}
-
 /* All sequences of @length requests, from here on. */
 static void walk_sequences(struct walk *walk, unsigned int length, int domains)
 {
@@ -1775,7 +1690,6 @@ static void walk_sequences(struct walk *walk, unsigned int length, int domains)
 
 	if (!length--)
 		return;
-	walk_aside(walk);
 
 	id = unused_claim(w);
 	for (i = 0; i < walk->nr_requests; i++) {
@@ -1895,28 +1809,17 @@ static struct request random_request(const struct world *w,
 
 	if (below(rnd, 4))
 		request.domain = random_one_of(rnd, w->nr_domains);
-	if (request.domain == THE_CPU || below(rnd, 2))
+	if (below(rnd, request.domain == THE_CPU ? 16 : 2))
 		request.cpu = random_one_of(rnd, w->nr_cpus);
-	request.spec = random_spec(w, rnd, !below(rnd, 3));
+	request.spec = random_spec(w, rnd, !is_machine(&request) && !below(rnd, 3));
 
 	return request;
-}
-
-static void random_wide_request(struct world *w, struct rnd_state *rnd)
-{
-	struct bp_claim_spec spec = random_spec(w, rnd, !below(rnd, 2));
-
-	if (w->entries[w->nr_claims].held)
-		release_all(w);
-	else
-		reserve_all(w, &spec);
 }
 
 /* Returns true if nothing was refused. */
 static bool live_once(struct world *w, struct rnd_state *rnd, bool growing)
 {
 	unsigned int id = below(rnd, w->nr_claims);
-	unsigned int to = below(rnd, w->nr_claims);
 	struct entry *entry = &w->entries[id];
 	struct bp_claim_spec spec;
 	struct request request;
@@ -1928,10 +1831,6 @@ static bool live_once(struct world *w, struct rnd_state *rnd, bool growing)
 	if (!entry->held) {
 		request = random_request(w, rnd);
 		return !reserve(w, id, &request);
-	}
-	if (entry->request.domain == THE_CPU && !w->entries[to].held) {
-		move(w, to, id);
-		return true;
 	}
 	spec = random_spec(w, rnd, entry->request.spec.flexible);
 	return !change(w, id, &spec);
@@ -1955,9 +1854,6 @@ static void test_life(struct kunit *test)
 		bool growing = !((i * 16 / life->requests) & 1);
 
 		refused += !live_once(w, &rnd, growing);
-		if (i % 128)
-			continue;
-		random_wide_request(w, &rnd);
 		if (!(i % 512))
 			compare(w);
 		cond_resched();
@@ -2273,33 +2169,6 @@ static void worker_changes(struct worker *me, unsigned int id)
 	worker_checks(me, id, !err || err == -ENOSPC);
 }
 
-static void worker_moves(struct worker *me, unsigned int to, unsigned int from)
-{
-	struct world *w = me->w;
-	bool moved = bp_slots_move(&w->bs, &w->claims[to], &w->claims[from]);
-
-	w->entries[to] = w->entries[from];
-	w->entries[from].held = false;
-	worker_checks(me, from, moved);
-	worker_checks(me, to, moved);
-}
-
-static void worker_goes_wide(struct worker *me)
-{
-	struct world *w = me->w;
-	struct bp_claim_spec spec = random_spec(w, &me->rnd, false);
-	unsigned int cpu, id;
-	int err;
-
-	err = bp_slots_reserve_all(&w->bs, &w->claims[w->nr_claims], &spec);
-	for (cpu = 0; cpu < w->nr_cpus; cpu++) {
-		id = w->nr_claims + cpu;
-		w->entries[id].request = (struct request) { THE_CPU, cpu, spec };
-		w->entries[id].held = !err;
-		worker_checks(me, id, !err || err == -ENOSPC);
-	}
-}
-
 /* What is told may be over at once, but never was impossible. */
 static void worker_asks(struct worker *me)
 {
@@ -2313,33 +2182,24 @@ static void worker_asks(struct worker *me)
 		bp_slots_full(&me->w->bs, &request.spec, domain);
 }
 
-/* The claims for all CPUs are those of the first worker. */
 static void work_at_random(struct worker *me)
 {
 	struct world *w = me->w;
-	unsigned int i, id, to;
+	unsigned int i, id;
 
 	for (i = 0; i < 400; i++) {
 		bool wait = below(&me->rnd, 2);
 
 		worker_asks(me);
 		id = me->first + below(&me->rnd, me->claims);
-		to = me->first + below(&me->rnd, me->claims);
 		if (!w->entries[id].held)
 			worker_reserves(me, id, wait);
 		else if (below(&me->rnd, 2))
 			worker_releases(me, id, wait);
-		else if (!w->claims[id].domain && !w->entries[to].held)
-			worker_moves(me, to, id);
 		else
 			worker_changes(me, id);
-
-		if (me->number || i % 8)
-			continue;
-		for (id = w->nr_claims; id < w->nr_entries; id++)
-			worker_releases(me, id, true);
-		worker_goes_wide(me);
-		cond_resched();
+		if (!(i % 64))
+			cond_resched();
 	}
 }
 
@@ -2454,8 +2314,8 @@ static void work_in_vain(struct worker *me)
 	for (i = 0; i < 2000; i++) {
 		switch (me->number) {
 		case 0:
-			err = bp_slots_reserve_all(bs, &claims[me->w->nr_claims],
-						   &GUARANTEED(1));
+			err = bp_slots_reserve(bs, &claims[me->w->nr_claims - 1],
+					       &GUARANTEED(1), NULL, ANYWHERE);
 			me->wrong += err != -ENOSPC;
 			break;
 		case 1:
@@ -2515,10 +2375,10 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE(test_one_register_is_guaranteed_or_flexible),
 	KUNIT_CASE(test_the_most_registers_a_cpu_can_have),
 	KUNIT_CASE(test_init_refuses_more_registers_than_levels),
-	KUNIT_CASE(test_all_cpus_at_once),
-	KUNIT_CASE(test_one_full_cpu_refuses_all),
-	KUNIT_CASE(test_one_domain_refuses_all),
-	KUNIT_CASE(test_flexible_on_all_cpus_joins_where_one_is_left),
+	KUNIT_CASE(test_the_machine_takes_from_every_cpu),
+	KUNIT_CASE(test_the_machine_lives_with_the_worst_cpu),
+	KUNIT_CASE(test_the_machine_lives_with_the_worst_domain),
+	KUNIT_CASE(test_the_machine_leaves_flexible_claims_one),
 	KUNIT_CASE(test_change_counts_a_claim_once),
 	KUNIT_CASE(test_a_refused_change_keeps_the_claim),
 	KUNIT_CASE(test_change_to_another_class),
@@ -2526,8 +2386,6 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE(test_change_of_a_flexible_claim_is_one_of_class),
 	KUNIT_CASE(test_change_keeps_the_kind),
 	KUNIT_CASE(test_change_needs_a_claim),
-	KUNIT_CASE(test_move_hands_a_claim_over),
-	KUNIT_CASE(test_move_of_nothing_moves_nothing),
 	KUNIT_CASE(test_release_is_idempotent),
 	KUNIT_CASE(test_release_of_zeros_does_nothing),
 	KUNIT_CASE(test_in_use_until_the_last_claim_is_gone),

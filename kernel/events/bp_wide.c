@@ -2,11 +2,10 @@
 /*
  * Kernel-wide breakpoints: one event a CPU, all or nothing.
  *
- * A set claims its register on all possible CPUs in one step, before the first
- * event is made, and creates its events disabled; they are enabled when all of
- * them exist.  The claim of an online CPU is with the event there, that of any
- * other CPU with the set: it waits until the CPU comes online and its event is
- * made, and is taken back before the CPU goes.
+ * A set makes one claim of the machine, before the first event is created, and
+ * releases it after the last event is gone.  The claim covers all events of the
+ * set, which have none of their own, and the CPUs that come online later.  Events
+ * are created disabled and enabled when all of them exist.
  *
  * Locking: cpu_hotplug_lock, then bp_wide_mutex, then what perf takes.
  */
@@ -23,17 +22,18 @@
 #include <linux/slab.h>
 
 #include "bp_internal.h"
+#include "bp_repoint.h"
 #include "internal.h"
 
 /**
  * struct bp_wide - a kernel-wide breakpoint
  * @link: in bp_wide_sets
  * @attr: attributes, as registered
- * @holder: what @claims say of it
+ * @holder: what @claim says of it
+ * @claim: claim of the machine; not held if a debugger makes claims of its own
  * @triggered: handler of the hits
  * @context: for the handler
- * @events: the events, by CPU; what the caller knows the set by
- * @claims: by CPU, held where there is no event
+ * @events: the events, by CPU; the caller's name for the set
  *
  * Protected by bp_wide_mutex.
  */
@@ -41,30 +41,14 @@ struct bp_wide {
 	struct list_head		link;
 	struct perf_event_attr		attr;
 	struct bp_holder		holder;
+	struct bp_claim			claim;
 	perf_overflow_handler_t		triggered;
 	void				*context;
 	struct perf_event * __percpu	*events;
-	struct bp_claim			*claims;
 };
 
 static DEFINE_MUTEX(bp_wide_mutex);
 static LIST_HEAD(bp_wide_sets);
-
-/*
- * The claim that waits for the event which @bp_wide_maker is creating.  Nobody
- * but the maker itself can find its own name here, so it needs no lock to look.
- */
-static struct task_struct *bp_wide_maker;
-static struct bp_claim *bp_wide_claim;
-
-bool bp_wide_adopt(struct perf_event *bp)
-{
-	if (READ_ONCE(bp_wide_maker) != current)
-		return false;
-	/* A debugger may have given the claim back: then the event has none. */
-	bp_slots_move(&bp_books, &bp->bp_claim, bp_wide_claim);
-	return true;
-}
 
 static struct perf_event **event_of(struct bp_wide *set, int cpu)
 {
@@ -80,31 +64,19 @@ static int make_event(struct bp_wide *set, int cpu)
 
 	lockdep_assert_held(&bp_wide_mutex);
 
-	versions = kzalloc_node(sizeof(*versions), GFP_KERNEL, cpu_to_node(cpu));
+	versions = bp_versions_alloc(cpu);
 	if (!versions)
 		return -ENOMEM;
 
 	attr.disabled = 1;
-	bp_wide_claim = &set->claims[cpu];
-	WRITE_ONCE(bp_wide_maker, current);
-	bp = perf_event_create_kernel_counter(&attr, cpu, NULL, set->triggered,
-					      set->context);
-	WRITE_ONCE(bp_wide_maker, NULL);
+	bp = bp_create_wide_event(&attr, cpu, set->triggered, set->context);
 	if (IS_ERR(bp)) {
 		kfree(versions);
 		return PTR_ERR(bp);
 	}
 
 	bp->attr.disabled = set->attr.disabled;
-	versions->version[0] = (struct bp_version) {
-		.range	= {
-			.addr	= attr.bp_addr,
-			.len	= attr.bp_len,
-			.type	= attr.bp_type,
-		},
-		.hw	= bp->hw.info,
-	};
-	bp->hw.bp_versions = versions;
+	bp_versions_attach(bp, versions);
 	*event_of(set, cpu) = bp;
 	return 0;
 }
@@ -115,7 +87,6 @@ static void enable_event(struct bp_wide *set, int cpu)
 		perf_event_enable(*event_of(set, cpu));
 }
 
-/* Ends the event of a CPU.  The set gets the claim, if it was still there. */
 static void drop_event(struct bp_wide *set, int cpu)
 {
 	struct perf_event *bp = *event_of(set, cpu);
@@ -127,7 +98,6 @@ static void drop_event(struct bp_wide *set, int cpu)
 		return;
 	*event_of(set, cpu) = NULL;
 	versions = bp->hw.bp_versions;
-	bp_slots_move(&bp_books, &set->claims[cpu], &bp->bp_claim);
 	unregister_hw_breakpoint(bp);
 	kfree(versions);
 }
@@ -151,8 +121,7 @@ static void drop_events(struct bp_wide *set)
 
 	for_each_possible_cpu(cpu)
 		drop_event(set, cpu);
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		bp_slots_release(&bp_books, &set->claims[cpu]);
+	bp_slots_release(&bp_machine, &set->claim);
 }
 
 static int start_set(struct bp_wide *set)
@@ -160,7 +129,7 @@ static int start_set(struct bp_wide *set)
 	struct bp_claim_spec spec = bp_claim_spec(&set->attr);
 	int cpu, err;
 
-	err = bp_slots_reserve_all(&bp_books, set->claims, &spec);
+	err = bp_slots_reserve(&bp_machine, &set->claim, &spec, NULL, -1);
 	if (err)
 		return err;
 
@@ -201,7 +170,6 @@ static void free_set(struct bp_wide *set)
 	if (!set)
 		return;
 	free_percpu(set->events);
-	kfree(set->claims);
 	kfree(set);
 }
 
@@ -210,7 +178,6 @@ static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 				 void *context)
 {
 	struct bp_wide *set;
-	int cpu;
 
 	set = kzalloc(sizeof(*set), GFP_KERNEL);
 	if (!set)
@@ -225,13 +192,11 @@ static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 	set->triggered = triggered;
 	set->context = context;
 	set->events = alloc_percpu(typeof(*set->events));
-	set->claims = kcalloc(nr_cpu_ids, sizeof(*set->claims), GFP_KERNEL);
-	if (!set->events || !set->claims) {
+	if (!set->events) {
 		free_set(set);
 		return NULL;
 	}
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		set->claims[cpu].holder = &set->holder;
+	set->claim.holder = &set->holder;
 
 	return set;
 }
@@ -299,6 +264,17 @@ void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events)
 }
 EXPORT_SYMBOL_GPL(unregister_wide_hw_breakpoint);
 
+void release_wide_bp_slot(struct perf_event * __percpu *cpu_events)
+{
+	struct bp_wide *set;
+
+	mutex_lock(&bp_wide_mutex);
+	set = find_set(cpu_events);
+	if (!WARN_ON_ONCE(!set))
+		bp_slots_release(&bp_machine, &set->claim);
+	mutex_unlock(&bp_wide_mutex);
+}
+
 /* ---- CPU hotplug: both run on the CPU that comes or goes ---- */
 
 static int bp_wide_cpu_offline(unsigned int cpu)
@@ -333,7 +309,8 @@ static int bp_wide_cpu_online(unsigned int cpu)
 	perf_event_cpu_returns();
 
 	if (err) {
-		pr_err("CPU %u cannot watch what all others watch: %d\n", cpu, err);
+		pr_err("CPU%u: cannot add kernel-wide breakpoint: %pe\n", cpu,
+		       ERR_PTR(err));
 		bp_wide_cpu_offline(cpu);
 	}
 	return err;

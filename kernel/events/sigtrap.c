@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * attr.sigtrap: a hit becomes a SIGTRAP in the thread that made it.
+ * attr.sigtrap: send SIGTRAP to the thread that hits an event.
  *
- * A hit may be made in an NMI or with the siglock held, where no signal can be
- * sent.  It is stored in the event, put on the list of the context, and sent by
- * task work on the way back to user mode.
+ * An event may be hit in an NMI or with the siglock held, where no signal can be
+ * sent. The hit is stored in the event, put on the list of the event's context,
+ * and sent by task work on the way back to user mode.
  *
- * SIGTRAP is a legacy signal: while one is pending for the thread, another is
- * dropped.  Of hits made while SIGTRAP is blocked, made by the kernel on behalf of
- * the thread, or of events that are no breakpoints, only the first is seen.  Two
- * kinds of hits wait until no SIGTRAP is pending instead:
+ * SIGTRAP is a legacy signal: a SIGTRAP that is sent while another one is pending
+ * for the thread is dropped. So these hits coalesce into one signal: hits made
+ * while SIGTRAP is blocked, hits made by the kernel on behalf of the thread, and
+ * hits of events that are not breakpoints. Two kinds of hits do not coalesce but
+ * wait until no SIGTRAP is pending:
  *
- *  - those of several breakpoints that one instruction of the program hits.  None
- *    of them becomes pending while the handler of another one blocks SIGTRAP, so
- *    that the handler can still close or disable their events;
- *  - all of an event with HW_BREAKPOINT_SIGTRAP_QUEUE.
+ *  - hits of several breakpoints by one instruction in user mode. While the handler
+ *    of the first signal runs and blocks SIGTRAP the other hits are not made
+ *    pending either, so that the handler can close or disable their events;
+ *  - all hits of an event with HW_BREAKPOINT_SIGTRAP_QUEUE.
  *
- * recalc_sigpending(), which follows each change of what is pending or blocked,
- * adds the task work again if a hit waits.
+ * recalc_sigpending() is called after each change of the pending or blocked signals
+ * and adds the task work again if a hit waits.
  *
- * Locking: the hits that are due are protected by ctx->lock, which nests inside
- * the siglock: a signal is sent with the siglock held, and never under ctx->lock.
- * A context with hits that are due stays with its task, see
- * perf_event_context_sched_out().
+ * Locking: ctx->lock protects the hits that are due and nests inside the siglock. A
+ * signal is sent with the siglock held and after ctx->lock has been released.
+ * perf_event_context_sched_out() does not swap a context that has hits due: they
+ * belong to the task.
  */
 
 #include <linux/cleanup.h>
@@ -71,7 +72,7 @@ static void describe(struct kernel_siginfo *info, const struct sigtrap_hit *hit,
 		info->si_perf_flags = TRAP_PERF_FLAG_ASYNC;
 }
 
-/* The first hit that can be sent now: it may overtake hits that have to wait. */
+/* Find the first hit that can be sent now, skipping hits that have to wait. */
 static struct sigtrap_hit *first_to_send(struct perf_event_context *ctx, bool blocked)
 {
 	struct sigtrap_hit *hit;
@@ -85,7 +86,7 @@ static struct sigtrap_hit *first_to_send(struct perf_event_context *ctx, bool bl
 	return NULL;
 }
 
-/* Returns false if no hit is left that can be sent now. */
+/* Send one hit. Returns false if no hit can be sent now. */
 static bool send_first(struct perf_event_context *ctx)
 {
 	bool blocked = sigismember(&current->blocked, SIGTRAP), own;
@@ -123,7 +124,7 @@ static void send_hits(struct callback_head *work)
 	guard(rcu)();
 	spin_lock_irq(siglock());
 	current->perf_sigtrap_waits = false;
-	/* perf does not tell sparse that it is under RCU. */
+	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
 	ctx = READ_ONCE(current->perf_event_ctxp);
 	while (ctx && send_first(ctx))
 		;
@@ -139,7 +140,7 @@ static void add_work(void)
 
 	if (xchg(&current->perf_sigtrap_added, true))
 		return;
-	/* Fails only if the task exits: no further signals then. */
+	/* Fails only in an exiting task, which gets no signals any more. */
 	init_task_work(&current->perf_sigtrap_work, send_hits);
 	task_work_add(current, &current->perf_sigtrap_work, mode);
 }
@@ -155,7 +156,10 @@ void __perf_sigtrap_recalc(void)
 static void fill_in(struct sigtrap_hit *hit, const struct perf_event *event,
 		    const struct perf_sample_data *data, bool user)
 {
-	/* In user mode: what is blocked stays so until the signal is sent. */
+	/*
+	 * A thread that was interrupted in user mode cannot change its mask before
+	 * the task work runs, so the mask is the same when the signal is sent.
+	 */
 	bool blocked = user && sigismember(&current->blocked, SIGTRAP);
 
 	hit->task = current;
@@ -164,7 +168,7 @@ static void fill_in(struct sigtrap_hit *hit, const struct perf_event *event,
 	hit->type = event->orig_type;
 	hit->data = event->attr.sig_data;
 	hit->addr = 0;
-	/* An event that excludes the kernel must not disclose its addresses. */
+	/* An event that excludes the kernel must not disclose kernel addresses. */
 	if ((user || !event->attr.exclude_kernel) &&
 	    data->sample_flags & PERF_SAMPLE_ADDR)
 		hit->addr = data->addr;
@@ -183,12 +187,13 @@ void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 		return;
 
 	/*
-	 * Software events come with interrupts enabled: no other CPU may remove or
-	 * disable @event between the check of its state and sigtrap_add(), or the hit
-	 * would outlive what it is a hit of.
+	 * Software events are hit with interrupts enabled. Disable them, so that the
+	 * IPI by which another CPU removes or disables @event does not come between
+	 * the check of event->state and sigtrap_add(): the hit would stay on the list
+	 * of the context after @event has left it.
 	 */
 	local_irq_save(flags);
-	/* During a context switch @ctx may already be that of the next task. */
+	/* In a context switch ctx->task may already be the next task. */
 	can_send = READ_ONCE(ctx->task) == current &&
 		   READ_ONCE(event->state) >= PERF_EVENT_STATE_INACTIVE &&
 		   !READ_ONCE(current->perf_sigtrap_sending);
@@ -205,7 +210,7 @@ void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 	local_irq_restore(flags);
 }
 
-/* ---- Dropping what is due ---- */
+/* ---- Dropping hits ---- */
 
 void __perf_sigtrap_drop(struct perf_event *event)
 {
@@ -216,8 +221,9 @@ void __perf_sigtrap_drop(struct perf_event *event)
 }
 
 /*
- * A hit that waits for another signal is not of what the event watches now.  One
- * that was not looked at yet is on its way and is sent.
+ * A hit on sigtrap_list::due waits for another signal to be handled; its address is
+ * stale after a modify, so drop it. A hit on sigtrap_list::new is sent before the
+ * thread returns to user mode, as if it had been sent before the modify.
  */
 void perf_sigtrap_modify(struct perf_event *event, bool off)
 {
@@ -244,14 +250,14 @@ void perf_sigtrap_exec(void)
 	list_for_each_entry(q, &current->pending.list, list) {
 		if (q->info.si_signo != SIGTRAP || q->info.si_code != TRAP_PERF)
 			continue;
-		/* There is no other: SIGTRAP is pending only once. */
+		/* SIGTRAP is pending at most once: this dequeues @q. */
 		dequeue_signal(&others, &info, &type);
 		break;
 	}
 	spin_unlock_irq(siglock());
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Allocation ---- */
 
 int perf_sigtrap_alloc(struct perf_event *event)
 {
@@ -281,7 +287,7 @@ void perf_sigtrap_free(struct perf_event *event)
 {
 	struct perf_sigtrap *sigtrap = event->sigtrap;
 
-	/* What is still on a list must not be freed. */
+	/* Leak the storage rather than free a hit that is still on a list. */
 	if (sigtrap && !WARN_ON_ONCE(sigtrap->busy))
 		kfree(sigtrap);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hits that are due as signals: where they are stored and in which order.
+ * Storage for the hits that attr.sigtrap turns into signals.
  *
- * Each event with attr.sigtrap has storage for one hit, with
- * HW_BREAKPOINT_SIGTRAP_QUEUE for HW_BREAKPOINT_SIGTRAPS of them.  A hit that is
- * due is on the list of its context.  Hits are stored in any context: an
- * interrupt, an exception or an NMI may store one while another is being stored.
+ * An event with attr.sigtrap has storage for one hit, or for
+ * HW_BREAKPOINT_SIGTRAPS hits if HW_BREAKPOINT_SIGTRAP_QUEUE is set. A hit is due
+ * from sigtrap_add() until its signal is sent or the hit is dropped; until then it
+ * is on the list of the event's perf context. Hits are stored in any context: an
+ * interrupt, an exception or an NMI may store a hit while the code that it
+ * interrupted is storing another one.
  *
- * Locking: the caller of all functions but sigtrap_claim() and sigtrap_add()
- * holds the lock of the list, which is perf_event_context::lock.
+ * Locking: sigtrap_claim() and sigtrap_add() take no lock. Callers of all other
+ * functions hold the lock of the list, which is perf_event_context::lock.
  */
 #ifndef _KERNEL_EVENTS_SIGTRAP_H
 #define _KERNEL_EVENTS_SIGTRAP_H
@@ -21,21 +23,29 @@
 #include <linux/perf_event.h>
 #include <linux/types.h>
 
-/* Each hit has a bit in perf_sigtrap::busy. */
+/* Hits that an event with HW_BREAKPOINT_SIGTRAP_QUEUE keeps until they are sent */
+#define HW_BREAKPOINT_SIGTRAPS	32
+
+static inline bool hw_breakpoint_queues_sigtrap(const struct perf_event_attr *attr)
+{
+	return attr->config & HW_BREAKPOINT_SIGTRAP_QUEUE;
+}
+
+/* perf_sigtrap::busy has one bit per hit. */
 static_assert(HW_BREAKPOINT_SIGTRAPS <= BITS_PER_LONG);
 
 /**
- * struct sigtrap_hit - a hit that is due as a signal
- * @new: on sigtrap_list::new
- * @link: on sigtrap_list::due if @listed
- * @listed: which of the two
- * @sync: made in user mode by a breakpoint, while SIGTRAP was not blocked
- * @async: made in user mode while SIGTRAP was blocked
- * @owner: the storage that this is a part of
- * @task: the task that made it
- * @addr: address of the access, 0 if there is none to report
- * @data: attr.sig_data at the time
+ * struct sigtrap_hit - a hit whose signal is due
+ * @new: node of sigtrap_list::new, valid unless @listed
+ * @link: node of sigtrap_list::due, valid if @listed
+ * @listed: the hit has been moved from sigtrap_list::new to sigtrap_list::due
+ * @sync: a breakpoint was hit in user mode while SIGTRAP was not blocked
+ * @async: the event was hit in user mode while SIGTRAP was blocked
  * @type: attr.type of the event
+ * @owner: the storage that contains this hit
+ * @task: the task that made the access
+ * @addr: address of the access, 0 if none may be reported
+ * @data: attr.sig_data at the time of the hit
  */
 struct sigtrap_hit {
 	union {
@@ -53,10 +63,10 @@ struct sigtrap_hit {
 };
 
 /**
- * struct perf_sigtrap - storage for the hits of an event
- * @busy: elements of @hit that are in use, as bits
+ * struct perf_sigtrap - storage for the hits of one event
+ * @busy: bitmap of the elements of @hit that are in use
  * @nr: number of elements of @hit
- * @queue: each hit is to be signalled, HW_BREAKPOINT_SIGTRAP_QUEUE
+ * @queue: HW_BREAKPOINT_SIGTRAP_QUEUE is set: hits must not coalesce
  * @hit: the hits
  */
 struct perf_sigtrap {
@@ -68,10 +78,10 @@ struct perf_sigtrap {
 
 /**
  * sigtrap_claim - reserve storage for a hit
- * @sigtrap: the storage of the event
+ * @sigtrap: storage of the event
  *
  * Context: Any.
- * Return: the hit to be filled in, NULL if all are in use.
+ * Return: the hit to fill in, or NULL if all are in use.
  */
 static inline struct sigtrap_hit *sigtrap_claim(struct perf_sigtrap *sigtrap)
 {
@@ -89,8 +99,8 @@ static inline struct sigtrap_hit *sigtrap_claim(struct perf_sigtrap *sigtrap)
 
 /**
  * sigtrap_add - make a hit due
- * @list: the list of the context
- * @hit: a hit of sigtrap_claim()
+ * @list: list of the event's context
+ * @hit: a filled-in hit that sigtrap_claim() has returned
  *
  * Context: Any.
  */
@@ -100,8 +110,10 @@ static inline void sigtrap_add(struct sigtrap_list *list, struct sigtrap_hit *hi
 }
 
 /**
- * sigtrap_collect - append new hits to those that are due
- * @list: the list of a context
+ * sigtrap_collect - move new hits to the end of sigtrap_list::due
+ * @list: list of a context
+ *
+ * Context: Any; the caller holds the lock of @list.
  */
 static inline void sigtrap_collect(struct sigtrap_list *list)
 {
@@ -117,6 +129,8 @@ static inline void sigtrap_collect(struct sigtrap_list *list)
 /**
  * sigtrap_done - remove a hit from its list and free its storage
  * @hit: a hit on sigtrap_list::due
+ *
+ * Context: Any; the caller holds the lock of the list.
  */
 static inline void sigtrap_done(struct sigtrap_hit *hit)
 {
@@ -129,8 +143,12 @@ static inline void sigtrap_done(struct sigtrap_hit *hit)
 }
 
 /**
- * sigtrap_drop - remove the hits of an event from sigtrap_list::due
- * @sigtrap: the storage of the event
+ * sigtrap_drop - remove all hits of an event from sigtrap_list::due
+ * @sigtrap: storage of the event
+ *
+ * Hits that have not been collected yet stay on sigtrap_list::new.
+ *
+ * Context: Any; the caller holds the lock of the list.
  */
 static inline void sigtrap_drop(struct perf_sigtrap *sigtrap)
 {

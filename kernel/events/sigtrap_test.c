@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the storage of hits that are due as signals, against a plain
- * array of all that were ever stored.
+ * KUnit tests of the storage of hits whose signals are due. The expected result
+ * comes from a plain array of all hits that were ever stored.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -16,7 +16,7 @@
 #include "sigtrap.h"
 
 #define EVENTS		3
-#define MOST_HITS	2000
+#define MAX_HITS	2000
 
 static struct perf_sigtrap *new_storage(struct kunit *test, unsigned int nr)
 {
@@ -102,7 +102,7 @@ static void storage_is_in_use_until_the_hit_is_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3, take(&list));
 }
 
-/* A hit that was not collected is on its way and is not dropped. */
+/* sigtrap_drop() leaves hits alone that sigtrap_collect() has not moved yet. */
 static void dropping_leaves_other_events_and_new_hits(struct kunit *test)
 {
 	struct perf_sigtrap *a = new_storage(test, 4), *b = new_storage(test, 4);
@@ -132,7 +132,7 @@ struct world {
 	struct {
 		unsigned int event;
 		bool due;
-	} hit[MOST_HITS + 1];
+	} hit[MAX_HITS + 1];
 	unsigned int stored;
 };
 
@@ -200,7 +200,7 @@ static void hits_come_out_in_order(struct kunit *test)
 		w->event[i] = new_storage(test, nr[i]);
 
 	prandom_seed_state(&rnd, 5);
-	while (w->stored < MOST_HITS)
+	while (w->stored < MAX_HITS)
 		random_step(test, w, prandom_u32_state(&rnd));
 	while ((n = oldest(w))) {
 		KUNIT_ASSERT_EQ(test, n, take(&w->list));
@@ -211,7 +211,7 @@ static void hits_come_out_in_order(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, w->event[i]->busy);
 }
 
-/* ---- Interrupts store hits while others are stored and taken ---- */
+/* ---- An interrupt stores hits while other hits are stored and taken ---- */
 
 #define IRQ_ADDR	0x80000000
 
@@ -267,7 +267,7 @@ static void interrupts_lose_and_double_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, w->sigtrap->busy);
 }
 
-/* ---- A breakpoint on the storage stores a hit, wherever it is touched ---- */
+/* ---- A breakpoint on each word of the storage stores a hit in between ---- */
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 struct middle {
@@ -282,7 +282,7 @@ static void store_in_the_middle(struct perf_event *bp, struct perf_sample_data *
 {
 	struct middle *m = bp->overflow_handler_context;
 
-	/* Others, who search memory, may touch it as well. */
+	/* kmemleak and the like scan memory in other tasks. */
 	if (current == m->task && !m->touched++)
 		store(&m->list, m->sigtrap, 8);
 }
@@ -337,7 +337,7 @@ static void a_hit_in_the_middle_of_another_is_not_lost(struct kunit *test)
 	store_with_breakpoint_at(test, m, &m->list.new);
 	nr_places += m->touched > 0;
 	expect_both(test, m);
-	/* The bitmap, its length, a hit and the list */
+	/* At least the bitmap, its length, a hit and the list are accessed. */
 	KUNIT_EXPECT_GE(test, nr_places, 4U);
 }
 #endif
@@ -361,5 +361,5 @@ static struct kunit_suite sigtrap_suite = {
 
 kunit_test_suite(sigtrap_suite);
 
-MODULE_DESCRIPTION("KUnit tests of the storage of hits that are due as signals");
+MODULE_DESCRIPTION("KUnit tests of the storage of hits whose signals are due");
 MODULE_LICENSE("GPL");

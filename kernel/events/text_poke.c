@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PERF_RECORD_TEXT_POKE: the changes of kernel text, for decoders of instruction
- * traces, which need the text that was executed.
+ * PERF_RECORD_TEXT_POKE: record changes of kernel text.
  *
- * An event with attr.text_poke gets the changes of instructions, one with
- * attr.text_area those of whole areas: enum perf_text.
+ * A decoder of instruction traces (Intel PT) walks the executed text and so needs to
+ * know what the text was at any time. attr.text_poke selects changes of single
+ * instructions, attr.text_area those of whole areas of text: enum perf_text.
  *
  * A record is emitted after the last CPU has stopped executing the old text and
- * before the first can execute the new text; a breakpoint stands there between
- * the two. Text that no CPU executes is recorded before it is written.
+ * before the first CPU can execute the new text; in between CPUs trap on an INT3
+ * there, which a trace shows. So a decoder that applies each record at its time
+ * always has the right text. Text that no CPU can execute is recorded before it is
+ * written. Both old and new bytes are recorded: a trace can be decoded forwards and
+ * backwards.
  */
 
 #include <linux/cred.h>
@@ -38,7 +41,10 @@ struct text_poke_record {
 	const struct text_poke *poke;
 };
 
-/* The clocks that are readable while a debugger has stopped their writers */
+/*
+ * The kernel debugger may have stopped a CPU that is updating a clock: a read of it
+ * would spin for ever. The NMI-safe clocks remain readable.
+ */
 static bool clock_is_readable(const struct perf_event *event)
 {
 	return !in_dbg_master() || !event->attr.use_clockid ||
@@ -46,9 +52,9 @@ static bool clock_is_readable(const struct perf_event *event)
 	       event->attr.clockid == CLOCK_MONOTONIC_RAW;
 }
 
-static bool gets_text(const struct perf_event *event, enum perf_text kind)
+static bool wants_text(const struct perf_event *event, enum perf_text kind)
 {
-	/* An inherited event shows what the opener of its parent may see. */
+	/* For an inherited event the permission of the parent's opener counts. */
 	const struct perf_event *opened = event->parent ? : event;
 
 	switch (kind) {
@@ -71,7 +77,7 @@ static void output_poke(struct perf_event *event, void *data)
 	struct perf_output_handle handle;
 	struct perf_sample_data sample;
 
-	if (!gets_text(event, record->kind))
+	if (!wants_text(event, record->kind))
 		return;
 	if (!clock_is_readable(event)) {
 		atomic64_inc(&event->lost_samples);
@@ -130,18 +136,18 @@ void __perf_event_text_fill(enum perf_text kind, const void *addr, u8 byte, size
 	}
 }
 
-/* At open: an opener that may not dump BPF images must not read them here. */
+/* Remember whether the opener may dump BPF images: the records contain them. */
 static void note_jit_permission(struct perf_event *event)
 {
 	if (event->attr.text_area && !event->parent && bpf_dump_raw_ok(current_cred()))
 		event->attach_state |= PERF_ATTACH_JIT_TEXT;
 }
 
-void perf_text_poke_account(struct perf_event *event, bool listen)
+void perf_text_poke_account(struct perf_event *event, bool enable)
 {
 	if (!event->attr.text_poke && !event->attr.text_area)
 		return;
-	if (listen) {
+	if (enable) {
 		note_jit_permission(event);
 		static_branch_deferred_inc(&perf_text_poke_key);
 	} else {

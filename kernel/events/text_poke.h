@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * PERF_RECORD_TEXT_POKE: how a change of kernel text is split into records, and
- * what a record looks like.
+ * PERF_RECORD_TEXT_POKE: splitting a change of kernel text into records, and the
+ * size of a record.
  */
 #ifndef _KERNEL_EVENTS_TEXT_POKE_H
 #define _KERNEL_EVENTS_TEXT_POKE_H
@@ -10,19 +10,22 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/* The most bytes of old and of new text in one record: it fits in small buffers. */
-#define TEXT_POKE_MOST		4096
+/*
+ * Maximum number of bytes of old text, and of new text, in one record. Both lengths
+ * and the size of a record are 16 bits wide, and a small buffer must have room.
+ */
+#define TEXT_POKE_MAX		4096
 
 /**
  * struct text_poke - a change of kernel text
- * @addr: where
- * @old: what stood there before
- * @new: what stands there then
- * @old_len: length of @old; 0 if there was no text before
- * @new_len: length of @new; 0 if there is no text any more
+ * @addr: first address that changes
+ * @old: bytes before the change
+ * @new: bytes after the change
+ * @old_len: length of @old; 0 if @addr was not text before
+ * @new_len: length of @new; 0 if @addr is no longer text
  *
- * One that does not fit in a record is the same as several that follow each
- * other.
+ * A change that is too long for one record is recorded as a sequence of adjacent
+ * changes.
  */
 struct text_poke {
 	unsigned long	addr;
@@ -33,11 +36,12 @@ struct text_poke {
 };
 
 /**
- * text_poke_piece - take as much off a change as fits in a record
- * @rest: the change; what is left of it
- * @piece: filled in
+ * text_poke_piece - split off as much of a change as fits in one record
+ * @rest: the change; reduced to what is left of it
+ * @piece: the part that was split off
  *
- * Return: false if nothing was left.
+ * Context: Any.
+ * Return: false if @rest was empty.
  */
 static inline bool text_poke_piece(struct text_poke *rest, struct text_poke *piece)
 {
@@ -45,8 +49,8 @@ static inline bool text_poke_piece(struct text_poke *rest, struct text_poke *pie
 		return false;
 
 	*piece = *rest;
-	piece->old_len = min_t(size_t, rest->old_len, TEXT_POKE_MOST);
-	piece->new_len = min_t(size_t, rest->new_len, TEXT_POKE_MOST);
+	piece->old_len = min_t(size_t, rest->old_len, TEXT_POKE_MAX);
+	piece->new_len = min_t(size_t, rest->new_len, TEXT_POKE_MAX);
 
 	rest->addr += max(piece->old_len, piece->new_len);
 	rest->old += piece->old_len;
@@ -57,11 +61,14 @@ static inline bool text_poke_piece(struct text_poke *rest, struct text_poke *pie
 }
 
 /**
- * text_poke_padding - bytes after the text of a record
- * @piece: what is recorded
+ * text_poke_padding - number of padding bytes after the text of a record
+ * @piece: the change in the record
  *
- * What follows the address of a record begins with two lengths of 16 bits and is
- * a multiple of 8 bytes long.
+ * The part of a record behind its address starts with two 16-bit lengths and is
+ * padded to a multiple of 8 bytes.
+ *
+ * Context: Any.
+ * Return: a number from 0 to 7.
  */
 static inline size_t text_poke_padding(const struct text_poke *piece)
 {
@@ -71,8 +78,11 @@ static inline size_t text_poke_padding(const struct text_poke *piece)
 }
 
 /**
- * text_poke_size - size of a record after its address, without sample_id
- * @piece: what is recorded
+ * text_poke_size - size of a record behind its address, without sample_id
+ * @piece: the change in the record
+ *
+ * Context: Any.
+ * Return: the size in bytes, padding included.
  */
 static inline size_t text_poke_size(const struct text_poke *piece)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of how changes of text become records: put together again they
- * are the change, and each fits.
+ * KUnit tests of splitting a change of kernel text into records: the records add up
+ * to the change, and each of them fits its 16-bit size.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -10,12 +10,12 @@
 
 #include "text_poke.h"
 
-#define MOST		(3 * TEXT_POKE_MOST + 100)
+#define MAX_LEN		(3 * TEXT_POKE_MAX + 100)
 #define SOMEWHERE	0xffffffff81000123UL
 
 struct world {
-	u8 old[MOST], new[MOST];
-	u8 old_again[MOST], new_again[MOST];
+	u8 old[MAX_LEN], new[MAX_LEN];
+	u8 old_again[MAX_LEN], new_again[MAX_LEN];
 };
 
 static void split(struct kunit *test, struct world *w, size_t old_len, size_t new_len)
@@ -34,7 +34,7 @@ static void split(struct kunit *test, struct world *w, size_t old_len, size_t ne
 		KUNIT_ASSERT_GT(test, piece.old_len + piece.new_len, 0);
 		KUNIT_ASSERT_LE(test, old_seen + piece.old_len, old_len);
 		KUNIT_ASSERT_LE(test, new_seen + piece.new_len, new_len);
-		/* A piece of new text and nothing else is new text. */
+		/* All pieces of text that appears, or goes, have one length of 0. */
 		KUNIT_ASSERT_EQ(test, !piece.old_len, !old_len);
 		KUNIT_ASSERT_EQ(test, !piece.new_len, !new_len);
 		memcpy(w->old_again + old_seen, piece.old, piece.old_len);
@@ -48,7 +48,7 @@ static void split(struct kunit *test, struct world *w, size_t old_len, size_t ne
 		KUNIT_EXPECT_GE(test, size, sum);
 		KUNIT_EXPECT_LT(test, size, sum + 8);
 		KUNIT_EXPECT_EQ(test, text_poke_padding(&piece), size - sum);
-		/* With header, address and the longest sample_id */
+		/* 16 bytes of header and address, and the longest sample_id */
 		KUNIT_EXPECT_LE(test, size + 16 + 64, U16_MAX);
 	}
 
@@ -103,8 +103,8 @@ static void all_lengths_of_instructions_fit(struct kunit *test)
 static void long_ones_are_several_records(struct kunit *test)
 {
 	static const size_t len[] = {
-		1, TEXT_POKE_MOST - 1, TEXT_POKE_MOST, TEXT_POKE_MOST + 1,
-		2 * TEXT_POKE_MOST, 2 * TEXT_POKE_MOST + 7, MOST,
+		1, TEXT_POKE_MAX - 1, TEXT_POKE_MAX, TEXT_POKE_MAX + 1,
+		2 * TEXT_POKE_MAX, 2 * TEXT_POKE_MAX + 7, MAX_LEN,
 	};
 	struct world *w = new_world(test);
 	unsigned int i;
@@ -131,5 +131,5 @@ static struct kunit_suite text_poke_suite = {
 
 kunit_test_suite(text_poke_suite);
 
-MODULE_DESCRIPTION("KUnit tests of the records of changes of kernel text");
+MODULE_DESCRIPTION("KUnit tests of splitting changes of kernel text into records");
 MODULE_LICENSE("GPL");

@@ -47,6 +47,7 @@ function remove_path(path) {
 		fault("Remove: " path ": " removed[path] " has removed it already")
 	if (path in overlay)
 		fault("Remove: " path ": " overlay[path] " brings it")
+	delete created[path]
 	removed[path] = FILENAME
 }
 
@@ -129,7 +130,7 @@ END {
 		if (!(path in overlay))
 			print created[path] ": " path ": no later patch says what it becomes (Overlay:)"
 	for (path in added)
-		if (added[path] > 40 && !(path in overlay))
+		if (added[path] > 40 && !(path in overlay) && !(path in removed))
 			print "warning: " path ": hooks add " added[path] \
 				" lines to it; can that live in a file of its own?"
 }

@@ -2,11 +2,10 @@
 /*
  * Breakpoint events of perf.
  *
- * To be told of each hit, a thread needs one event a CPU: an event that new
- * threads inherit has no ring buffer of its own unless it is bound to a CPU.
- * The buffer of a CPU belongs to a dummy event of this process, into which the
- * events of all threads write; it outlives any of them.  To count only, one
- * event a thread is enough.
+ * watch needs one event per thread and CPU: an inherited event can write into a ring
+ * buffer only if it is bound to a CPU.  All events of a CPU write into the buffer of
+ * a dummy event of this process, which outlives the watched threads.  For stat one
+ * event per thread is enough.
  */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
@@ -23,22 +22,21 @@
 #include "rings.h"
 #include "util.h"
 
-/* Pages of a ring buffer. */
+/* Pages of a ring buffer without and with copies of user stacks */
 #define RING_PAGES		128
-/* With stacks in it. */
 #define RING_PAGES_STACKS	1024
 #define STACK_BYTES		8192
 
-/* How often a program may start threads while its events are being opened. */
+/* Retries if the program starts threads while its events are being opened */
 #define MAX_ATTEMPTS		50
 
 #define SAMPLE_TYPE	(PERF_SAMPLE_IP | RINGS_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER)
 
-/* What was lost is counted by the events, too. */
+/* PERF_RECORD_LOST is not needed: PERF_FORMAT_LOST has the number of lost records. */
 #define RECORD_TYPES	(1ULL << PERF_RECORD_SAMPLE | 1ULL << PERF_RECORD_COMM | \
 			 1ULL << PERF_RECORD_FORK | 1ULL << PERF_RECORD_MMAP2)
 
-/* What string instructions point with, and all of enum user_reg. */
+/* The pointers of string instructions, and all of enum user_reg */
 #define STRING_REGS_MASK	(1ULL << PERF_REG_X86_SI | 1ULL << PERF_REG_X86_DI)
 #define ALL_REGS_MASK		(((1ULL << (PERF_REG_X86_IP + 1)) - 1) | \
 				 (0xffULL << PERF_REG_X86_R8))
@@ -56,20 +54,20 @@ struct events {
 	struct rings *rings;
 };
 
-/* ---- why it is not possible ---- */
+/* ---- error messages ---- */
 
-static void die_no_right(const struct options *opt, const struct target *t, int err)
+static void die_no_permission(const struct options *opt, const struct target *t, int err)
 {
 	long paranoid = read_paranoid();
 
 	if (opt->kernel && paranoid > 1)
-		die("no right to watch the kernel: %s or kernel.perf_event_paranoid below 2 (it is %ld)",
-		    "-k needs CAP_PERFMON", paranoid);
+		die("no permission to watch the kernel: %s below 2 (it is %ld)",
+		    "-k requires CAP_PERFMON or kernel.perf_event_paranoid", paranoid);
 	if (paranoid > 2)
-		die("no right to use breakpoints: %s kernel.perf_event_paranoid of 2 or less (it is %ld)",
-		    "that needs CAP_PERFMON or a", paranoid);
-	die("no right to trace process %d: it is another user's, or has more rights (%s)",
-	    t->pid, strerror(err));
+		die("no permission to use breakpoints: %s kernel.perf_event_paranoid of 2 or less (it is %ld)",
+		    "requires CAP_PERFMON or a", paranoid);
+	die("no permission to trace process %d: %s (%s)", t->pid,
+	    "it belongs to another user or has more privileges", strerror(err));
 }
 
 static void die_open(const struct options *opt, const struct location *loc,
@@ -79,11 +77,11 @@ static void die_open(const struct options *opt, const struct location *loc,
 	case EACCES:
 	case EPERM:
 		if ((int64_t)loc->address < 0)
-			die("%s: no right to watch an address of the kernel", loc->text);
-		die_no_right(opt, t, err);
+			die("%s: no permission to watch a kernel address", loc->text);
+		die_no_permission(opt, t, err);
 		break;
 	case ENOSPC:
-		die("no free debug register: other breakpoints hold all of them");
+		die("no debug register available: other breakpoints hold all of them (see hwbp slots)");
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
@@ -91,11 +89,11 @@ static void die_open(const struct options *opt, const struct location *loc,
 	case ENOSYS:
 		die("this kernel has no perf events");
 	case EMFILE:
-		die("too many open files: there is one a thread and CPU (see ulimit -n)");
+		die("too many open files: each thread needs one per CPU (see ulimit -n)");
 	case EINVAL:
 		if ((int64_t)loc->address < 0 && !opt->kernel)
-			die("%s is an address of the kernel: that needs -k", loc->text);
-		die("%s: the kernel refuses this breakpoint", loc->text);
+			die("%s is a kernel address: -k is required", loc->text);
+		die("%s: the kernel does not accept this breakpoint", loc->text);
 	default:
 		die("%s: cannot open the breakpoint: %s", loc->text, strerror(err));
 	}
@@ -240,7 +238,7 @@ static int open_all_threads(struct events *ev, const struct tids *tids)
 
 	for (i = 0; i < tids->nr; i++) {
 		err = open_thread(ev, tids->tid[i]);
-		/* It may have come to its end meanwhile. */
+		/* Skip a thread that has exited in the meantime. */
 		if (err && err != ESRCH)
 			return err;
 	}
@@ -248,14 +246,14 @@ static int open_all_threads(struct events *ev, const struct tids *tids)
 }
 
 /*
- * A thread that starts meanwhile has inherited the events of its creator, or
- * not, or those of some CPUs.  So begin anew until no thread has started between
- * two looks.
+ * A thread that starts while its creator's events are being opened may inherit none,
+ * some or all of them.  Close all events and start over until the list of threads is
+ * the same before and after.
  *
- * The events are open enabled.  Were they enabled afterwards, all at once, a
- * thread could start in the middle of that with events that never will be: the
- * kernel guards neither the one nor the other by the same lock once a thread and
- * its creator have exchanged their contexts.
+ * The events are opened enabled.  If they were enabled afterwards, a thread that
+ * starts at that time could inherit events that stay disabled: enabling a family of
+ * events and inheriting them are not serialized by one lock once the perf contexts of
+ * parent and child have been swapped.
  */
 static int open_threads(struct events *ev, const struct target *t)
 {
@@ -297,9 +295,9 @@ struct events *events_open(const struct options *opt, const struct location *loc
 		ev->rings = open_rings(opt);
 	err = open_threads(ev, t);
 	if (err == ESRCH)
-		die("process %d has come to its end", t->pid);
+		die("process %d has exited", t->pid);
 	if (err == EAGAIN)
-		die("process %d starts threads faster than they can be attached to", t->pid);
+		die("process %d starts threads faster than hwbp can attach to them", t->pid);
 	if (err)
 		die_open(opt, loc, t, err);
 	return ev;
@@ -336,14 +334,14 @@ void events_close(struct events *ev)
 		rings_close(ev->rings);
 }
 
-/* ---- to those who want to know ---- */
+/* ---- records ---- */
 
 struct rings *events_rings(const struct events *ev)
 {
 	return ev->rings;
 }
 
-/* Registers, in the order of their bits in @mask; returns what follows them. */
+/* Parse the registers in @mask, ordered by bit number. Returns the end of them. */
 static const uint64_t *parse_regs(const uint64_t *p, uint64_t mask, struct user_regs *user)
 {
 	unsigned int bit;
@@ -359,7 +357,7 @@ static const uint64_t *parse_regs(const uint64_t *p, uint64_t mask, struct user_
 	return p;
 }
 
-/* Size that was asked for, that many bytes, and how many of them are good. */
+/* Parse a stack copy: requested size, that many bytes, number of valid bytes. */
 static void parse_stack(const uint64_t *p, const uint64_t *end, struct user_regs *user)
 {
 	uint64_t size = p < end ? *p++ : 0;
@@ -385,8 +383,8 @@ static bool parse_user_regs(const struct events *ev, const struct perf_event_hea
 	return true;
 }
 
-static void tell_sample(const struct events *ev, const struct perf_event_header *header,
-			const struct event_ops *ops, void *arg)
+static void handle_sample(const struct events *ev, const struct perf_event_header *header,
+			  const struct event_ops *ops, void *arg)
 {
 	const struct sample *sample = (const void *)(header + 1);
 	struct user_regs user;
@@ -404,8 +402,8 @@ static void tell_sample(const struct events *ev, const struct perf_event_header 
 	ops->hit(arg, &hit);
 }
 
-static void tell_comm(const struct perf_event_header *header, const struct event_ops *ops,
-		      void *arg)
+static void handle_comm(const struct perf_event_header *header, const struct event_ops *ops,
+			void *arg)
 {
 	const struct {
 		struct perf_event_header header;
@@ -417,8 +415,8 @@ static void tell_comm(const struct perf_event_header *header, const struct event
 	ops->comm(arg, r->pid, r->tid, r->comm, header->misc & PERF_RECORD_MISC_COMM_EXEC);
 }
 
-static void tell_fork(const struct perf_event_header *header, const struct event_ops *ops,
-		      void *arg)
+static void handle_fork(const struct perf_event_header *header, const struct event_ops *ops,
+			void *arg)
 {
 	const struct {
 		struct perf_event_header header;
@@ -431,8 +429,8 @@ static void tell_fork(const struct perf_event_header *header, const struct event
 	ops->fork(arg, r->pid, r->ppid, r->tid, r->ptid);
 }
 
-static void tell_map(const struct perf_event_header *header, const struct event_ops *ops,
-		     void *arg)
+static void handle_map(const struct perf_event_header *header, const struct event_ops *ops,
+		       void *arg)
 {
 	const struct {
 		struct perf_event_header header;
@@ -441,7 +439,7 @@ static void tell_map(const struct perf_event_header *header, const struct event_
 		uint64_t addr;
 		uint64_t len;
 		uint64_t pgoff;
-		/* Device, inode and generation, or a build ID. */
+		/* Device, inode and generation, or a build ID */
 		uint8_t id[24];
 		uint32_t prot;
 		uint32_t flags;
@@ -451,36 +449,36 @@ static void tell_map(const struct perf_event_header *header, const struct event_
 	ops->map(arg, r->pid, r->addr, r->len, r->pgoff, r->filename);
 }
 
-/* Who is to be told, with what. */
-struct listener {
+/* Argument of handle_record() */
+struct consumer {
 	const struct events *ev;
 	const struct event_ops *ops;
 	void *arg;
 };
 
-static void tell(void *arg, const struct perf_event_header *header)
+static void handle_record(void *arg, const struct perf_event_header *header)
 {
-	const struct listener *listener = arg;
+	const struct consumer *consumer = arg;
 
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
-		tell_sample(listener->ev, header, listener->ops, listener->arg);
+		handle_sample(consumer->ev, header, consumer->ops, consumer->arg);
 		break;
 	case PERF_RECORD_COMM:
-		tell_comm(header, listener->ops, listener->arg);
+		handle_comm(header, consumer->ops, consumer->arg);
 		break;
 	case PERF_RECORD_FORK:
-		tell_fork(header, listener->ops, listener->arg);
+		handle_fork(header, consumer->ops, consumer->arg);
 		break;
 	case PERF_RECORD_MMAP2:
-		tell_map(header, listener->ops, listener->arg);
+		handle_map(header, consumer->ops, consumer->arg);
 		break;
 	}
 }
 
 bool events_drain(struct events *ev, uint64_t until, const struct event_ops *ops, void *arg)
 {
-	struct listener listener = { .ev = ev, .ops = ops, .arg = arg };
+	struct consumer consumer = { .ev = ev, .ops = ops, .arg = arg };
 
-	return ev->rings && rings_drain(ev->rings, until, tell, &listener);
+	return ev->rings && rings_drain(ev->rings, until, handle_record, &consumer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Breakpoint events of perf: opening, ring buffers, counts. */
+/* Breakpoint events of perf: open them, read their records and counts. */
 #ifndef HWBP_EVENTS_H
 #define HWBP_EVENTS_H
 
@@ -21,11 +21,11 @@ enum user_reg {
 };
 
 /**
- * struct user_regs - registers and stack of a hit
- * @is64: of a 64-bit program
- * @regs: SI and DI; all, if the callers are asked for
- * @stack: the topmost bytes of the stack, if the callers are asked for
- * @stack_size: how many
+ * struct user_regs - user mode registers and stack at the time of a hit
+ * @is64: the program runs in 64-bit mode
+ * @regs: registers by enum user_reg; only SI and DI are valid without -g
+ * @stack: copy of the top of the stack, with -g
+ * @stack_size: length of @stack in bytes
  */
 struct user_regs {
 	bool is64;
@@ -37,8 +37,11 @@ struct user_regs {
 /**
  * struct hit - one access
  * @time: CLOCK_MONOTONIC in nanoseconds
- * @ip: as the processor reported it
- * @kernel: made in kernel mode
+ * @ip: instruction pointer that the processor reported
+ * @pid: process
+ * @tid: thread
+ * @cpu: CPU
+ * @kernel: the access was made in kernel mode
  * @user: registers and stack, NULL if not known
  */
 struct hit {
@@ -51,7 +54,7 @@ struct hit {
 	const struct user_regs *user;
 };
 
-/* Told, in the order of time, what happened. */
+/* Handlers of records. events_drain() calls them in the order of time. */
 struct event_ops {
 	void (*hit)(void *arg, const struct hit *hit);
 	void (*comm)(void *arg, pid_t pid, pid_t tid, const char *comm, bool exec);
@@ -62,10 +65,10 @@ struct event_ops {
 
 /**
  * struct counts - sums over all events
- * @hits: accesses
- * @enabled_ns: time that the threads ran
- * @running_ns: time of it that they were watched
- * @lost: hits for which there was no room in a ring buffer
+ * @hits: number of accesses
+ * @enabled_ns: time for which the threads ran
+ * @running_ns: part of @enabled_ns in which they were watched
+ * @lost: number of hits for which a ring buffer had no room
  */
 struct counts {
 	uint64_t hits;
@@ -75,25 +78,25 @@ struct counts {
 };
 
 /*
- * Open the events of all threads of the target; the first may hit before the
- * last is open.  Dies with one line when that is not possible; nothing is left
- * behind then.
+ * Open the events of all threads of the target. The first event may be hit before
+ * the last one is open. Exits with a one-line message on failure; no event stays
+ * open then.
  */
 struct events *events_open(const struct options *opt, const struct location *loc,
 			   const struct target *t);
 void events_disable(struct events *ev);
 
 /*
- * Hand over what is in the ring buffers and older than @until.  Returns true if
- * something younger is waiting.
+ * Pass all records that are older than @until to @ops. Returns true if younger ones
+ * are left.
  */
 bool events_drain(struct events *ev, uint64_t until, const struct event_ops *ops, void *arg);
 
-/* Where the hits come in, NULL if they are only counted. */
+/* The ring buffers, NULL if hits are only counted. */
 struct rings *events_rings(const struct events *ev);
 
 void events_count(struct events *ev, struct counts *counts);
-/* Close all; what is watched no longer is. */
+/* Close all events, which ends the watch. */
 void events_close(struct events *ev);
 
 #endif

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hwbp - find out who touches a variable.
+ * hwbp - find the code that accesses a variable, with hardware breakpoints.
  *
- *   options   the command line
- *   target    the process: launched or attached to
- *   symbols   names and addresses of the program and its libraries
- *   variable  members of structures, by the debug information
- *   location  what is to be watched, from its description
- *   events    breakpoint events and their ring buffers
- *   tasks     names of threads
- *   insn      one instruction back from where the processor reports an access
- *   unwind    callers of an access
- *   kallsyms  functions and variables of the kernel
- *   report    output
- *   rings     ring buffers of events, and their records by time
- *   slots     who holds the registers, and slots_report: its output
- *   text      changes of kernel text, text_report: their output, text_names: what
- *             lies where
+ *   options       parse the command line
+ *   target        launch a process, or attach to one
+ *   symbols       symbols of the program and its libraries
+ *   variable      members of structures and arrays, from the debug information
+ *   location      turn PLACE into an address and a length
+ *   events        open breakpoint events and parse their records
+ *   rings         ring buffers of events, and sorting of records by time
+ *   tasks         names of threads
+ *   insn          decode x86 instructions, to find the one that made an access
+ *   unwind        callers of an access
+ *   kallsyms      symbols of the kernel
+ *   report        output of watch and stat
+ *   slots         parse the list of claims and registers in debugfs
+ *   slots_report  output of slots
+ *   text          record changes of kernel text
+ *   text_names    symbols of kernel text that changes
+ *   text_report   output of text
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,16 +44,17 @@
 #include "util.h"
 
 /*
- * How old a change of kernel text is before it is shown: a record of another CPU
- * may be older and yet come later, since its time is taken before it is written.
+ * Delay before a change of kernel text is shown. The kernel takes the time of a
+ * record before it writes the record, so an older record of another CPU may appear
+ * later.
  */
 #define SETTLE_MS	20
 
 /**
  * struct session - one run of hwbp
- * @start: when the watch has begun
- * @sigfd: readable when the user wants the watch to end
- * @deadline: when it is to end, UINT64_MAX for never
+ * @start: time at which the watch began
+ * @sigfd: signalfd for SIGINT and SIGTERM, which end the watch
+ * @deadline: time at which the watch ends, UINT64_MAX for no limit
  */
 struct session {
 	struct options opt;
@@ -68,7 +71,7 @@ struct session {
 	uint64_t deadline;
 };
 
-/* ---- what the events tell ---- */
+/* ---- records ---- */
 
 static bool limit_reached(const struct session *s)
 {
@@ -93,7 +96,7 @@ static void on_comm(void *arg, pid_t pid, pid_t tid, const char *comm, bool exec
 		return;
 	tasks_exec(s->tasks, pid);
 	if (pid == s->target.pid)
-		note("process %d now executes another program (%s), which is not watched",
+		note("process %d has executed another program (%s), which is not watched",
 		     pid, comm);
 }
 
@@ -149,7 +152,7 @@ static const struct text_ops text_ops = {
 	.lost = on_lost,
 };
 
-/* ---- setting up ---- */
+/* ---- set-up ---- */
 
 static void find_location(struct session *s)
 {
@@ -182,7 +185,10 @@ static void catch_signals(struct session *s)
 		die("signalfd: %s", strerror(errno));
 }
 
-/* From here on ^C ends hwbp at once, but not the one that has ended the watch. */
+/*
+ * Let SIGINT and SIGTERM end hwbp at once from here on, but discard the signal that
+ * has ended the watch.
+ */
 static void restore_signals(struct session *s)
 {
 	struct signalfd_siginfo info;
@@ -215,7 +221,7 @@ static void set_up(struct session *s)
 	s->events = events_open(&s->opt, &s->loc, &s->target);
 	s->tasks = tasks_new(s->target.pid);
 	start_clock(s);
-	/* Who reads the first line may rely on it that the watch is on. */
+	/* Print the first line only now: a reader may take it that the watch is on. */
 	report_begin(s->report, &s->loc, s->syms, &s->target, s->start);
 	target_release(&s->target);
 }
@@ -255,7 +261,10 @@ static int timeout_ms(const struct session *s, bool more)
 /* Wait for hits or the end; false if the end has come. */
 static bool wait_for_events(struct session *s, struct pollfd *pfd, size_t nr, bool more)
 {
-	/* Each change of text would wake us, and may come with thousands of others. */
+	/*
+	 * Do not poll the rings while changes of text wait to be shown: each further
+	 * record would end the poll, and there may be thousands.
+	 */
 	if (s->text && more)
 		nr = 2;
 	if (poll(pfd, nr, timeout_ms(s, more)) < 0 && errno != EINTR)
@@ -264,9 +273,8 @@ static bool wait_for_events(struct session *s, struct pollfd *pfd, size_t nr, bo
 }
 
 /*
- * Show what is older than now: it is in the buffers of all CPUs.  The rest waits,
- * lest a younger record of one CPU overtakes an older one of another.  Returns
- * true if there is a rest.
+ * Show the records that are old enough to be complete on all CPUs. Keep younger ones:
+ * an older record of another CPU may still appear. Returns true if some are kept.
  */
 static bool show(struct session *s)
 {
@@ -282,7 +290,7 @@ static bool show(struct session *s)
 	return more;
 }
 
-/* Show hits until the program ends, a limit is reached or the user has enough. */
+/* Show records until the program ends, a limit is reached or a signal comes. */
 static void watch(struct session *s)
 {
 	struct rings *rings = rings_of(s);
@@ -348,7 +356,7 @@ static int finish(struct session *s)
 	if (!s->target.launched)
 		return 0;
 	if (!target_is_over(&s->target))
-		note("the %s is over, %s (pid %d) runs on",
+		note("the %s has ended, %s (pid %d) continues to run",
 		     s->opt.verb == VERB_TEXT ? "report" : "watch", s->opt.cmd[0],
 		     s->target.pid);
 	return target_wait(&s->target);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where an x86 instruction ends.
+ * Length of x86 instructions.
  *
  * An instruction is: prefixes, opcode (one of several maps), ModRM with SIB and
- * displacement, immediate.  All that matters here is which opcodes have a ModRM
- * byte and how long their immediate is, so that a map is one letter an opcode:
+ * displacement, immediate.  Its length depends on whether the opcode has a ModRM byte
+ * and on the size of the immediate, so a map has one letter per opcode:
  *
  *   .  nothing follows            m  ModRM
  *   b  imm8                       M  ModRM, imm8
  *   z  imm16/imm32                Z  ModRM, imm16/imm32
- *   v  the same, imm64 with REX.W j  branch offset
+ *   v  like z, imm64 with REX.W   j  branch offset
  *   w  imm16                      e  imm16, imm8 (ENTER)
  *   o  address as immediate       f  far pointer (32-bit code)
  *   g  ModRM, imm8 for TEST       G  ModRM, imm16/imm32 for TEST
@@ -39,7 +39,7 @@ static const char map_0f[] =
 	"mmMmMMMm........" "mmmmmmmmmmmmmmmm"
 	"mmmmmmmmmmmmmmmm" "mmmmmmmmmmmmmmmm";
 
-/* What the decoder knows while it walks over one instruction. */
+/* State of the decoder within one instruction */
 struct walk {
 	const uint8_t *code;
 	size_t size;
@@ -74,7 +74,7 @@ static bool skip(struct walk *w, unsigned int bytes)
 	return w->pos <= w->size && w->pos <= 15;
 }
 
-/* Walk over the prefixes; *opcode is the first byte after them. */
+/* Skip the prefixes and set *@opcode to the byte behind them. */
 static bool walk_prefixes(struct walk *w, uint8_t *opcode)
 {
 	while (next(w, opcode)) {
@@ -95,7 +95,7 @@ static bool walk_prefixes(struct walk *w, uint8_t *opcode)
 		default:
 			if (!w->is64 || (*opcode & 0xf0) != 0x40)
 				return true;
-			/* REX stands right before the opcode. */
+			/* REX is the last prefix. */
 			w->rex_w = *opcode & 8;
 			return next(w, opcode);
 		}
@@ -103,7 +103,7 @@ static bool walk_prefixes(struct walk *w, uint8_t *opcode)
 	return false;
 }
 
-/* Displacement of 16-bit addressing, which has no SIB byte. */
+/* Skip the displacement of 16-bit addressing, which has no SIB byte. */
 static bool walk_disp16(struct walk *w, unsigned int mod, unsigned int rm)
 {
 	if (mod == 1)
@@ -150,7 +150,7 @@ static unsigned int imm_address(const struct walk *w)
 	return w->addrsize ? 2 : 4;
 }
 
-/* Bytes of immediate after an opcode of this @kind, -1 if there is no such. */
+/* Size of the immediate of an opcode of @kind, -1 if @kind is not an instruction */
 static int imm_size(const struct walk *w, char kind, uint8_t modrm)
 {
 	bool test = (modrm & 0x30) == 0;
@@ -184,7 +184,7 @@ static int imm_size(const struct walk *w, char kind, uint8_t modrm)
 	}
 }
 
-/* VEX, EVEX or, in 32-bit code, the instructions whose opcodes they took. */
+/* In 32-bit code LES, LDS and BOUND share the opcodes of VEX and EVEX. */
 static bool is_vex(const struct walk *w, uint8_t opcode)
 {
 	uint8_t byte;
@@ -194,7 +194,7 @@ static bool is_vex(const struct walk *w, uint8_t opcode)
 	return w->is64 || (peek(w, &byte) && byte >= 0xc0);
 }
 
-/* Kind of an opcode in map 1 (0F), 2 (0F38), 3 (0F3A) or one of the later ones. */
+/* Kind of an opcode in map 1 (0F), 2 (0F38), 3 (0F3A), 5 or 6 */
 static char kind_in_map(unsigned int map, uint8_t opcode)
 {
 	switch (map) {
@@ -289,8 +289,8 @@ ptrdiff_t insn_before(const uint8_t *code, size_t size, size_t end, bool is64, b
 	if (pos != end)
 		return -1;
 	/*
-	 * A repeated string instruction that is not through yet is reported by
-	 * its own address, and the instruction before it by the same one.
+	 * @end is ambiguous if a repeated string instruction starts there: its own
+	 * iterations and the instruction before it are both reported at @end.
 	 */
 	if ((in_string || !last.memory) && end < size &&
 	    insn_decode(&at_end, code + end, size - end, is64) && at_end.repeat)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Where an x86 instruction ends: enough of a decoder to walk over code. */
+/* Length of x86 instructions. */
 #ifndef HWBP_INSN_H
 #define HWBP_INSN_H
 
@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 /**
- * struct insn - what one has to know of an instruction to step over it
- * @len: bytes
- * @memory: has an explicit memory operand or is a string instruction
- * @repeat: a string instruction that can stop between two rounds, so that the
- *	    processor reports its own address after an access
+ * struct insn - a decoded instruction
+ * @len: length in bytes
+ * @memory: the instruction has an explicit memory operand or is a string instruction
+ * @repeat: string instruction with a REP prefix: the processor can trap between two
+ *	    iterations, and then reports the address of the instruction itself
  */
 struct insn {
 	unsigned int len;
@@ -20,15 +20,17 @@ struct insn {
 	bool repeat;
 };
 
-/* False if @code does not hold a whole instruction that is known. */
+/* Returns false if @code does not start with a complete, known instruction. */
 bool insn_decode(struct insn *insn, const uint8_t *code, size_t size, bool is64);
 
 /*
- * @code starts at an instruction and at @end the processor reported an access
- * that it has just made.  Returns the offset of the instruction that made it,
- * which ends at @end or, for a repeated string instruction, begins there;
- * -1 if the walk does not come out at @end.  @in_string tells that a string
- * instruction, if there is one at @end, has just been at what was accessed.
+ * Find the instruction that made an access. @code starts at the start of an
+ * instruction, and the processor reported the access at offset @end. @in_string: the
+ * registers show that a string instruction at @end, if there is one, has just passed
+ * the watched bytes.
+ *
+ * Returns the offset of the instruction, which ends at @end or, for a repeated string
+ * instruction, starts there; -1 if no instruction boundary is at @end.
  */
 ptrdiff_t insn_before(const uint8_t *code, size_t size, size_t end, bool is64, bool in_string);
 

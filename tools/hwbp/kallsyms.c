@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions and variables of the kernel.  /proc/kallsyms is read when the first
- * address is asked for; it holds zeros instead of addresses for those who may
- * not know.
+ * Symbols of the kernel.  /proc/kallsyms is read at the first lookup; it has zeros
+ * instead of addresses for unprivileged users.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "kallsyms.h"
 #include "util.h"
 
-/* Farther from its start is no longer called by the name of a symbol. */
+/* Maximum offset from the start of a symbol */
 #define MAX_OFFSET	0x10000
 
 struct ksym {
@@ -22,9 +21,12 @@ struct ksym {
 
 /**
  * struct ksyms - symbols by address
- * @done: they have been read, as far as possible
- * @all: variables and labels, too, not only functions
- * @modules: names end with that of the module
+ * @done: /proc/kallsyms has been read
+ * @all: include variables and labels
+ * @modules: append the name of the module
+ * @entries: the symbols
+ * @nr: number of @entries
+ * @room: capacity of @entries
  */
 struct ksyms {
 	bool done;
@@ -41,7 +43,7 @@ static int by_address(const void *a, const void *b)
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	/* The last one is taken: not "__bss_start" if there is another. */
+	/* Of several names of an address the last one is used: not "__bss_start". */
 	return strcmp(x->name, y->name);
 }
 
@@ -49,11 +51,11 @@ static bool is_wanted(const struct ksyms *syms, unsigned long addr, char type)
 {
 	if (!syms->all)
 		return addr && strchr("tTwW", type);
-	/* Offsets of per-CPU variables are listed, too. */
+	/* Skip the offsets of per-CPU variables. */
 	return (long)addr < 0;
 }
 
-/* "name [module]" or "name" alone. */
+/* Turn "name\t[module]" into "name [module]" or "name". */
 static void name_module(char *name, bool modules)
 {
 	char *tab = strchr(name, '\t');

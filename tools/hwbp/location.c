@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the user wrote, made an address and a length that the hardware can watch. */
+/* Turn the PLACE of the command line into an address and a length. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <elf.h>
@@ -15,7 +15,7 @@
 #define MAX_CHOICES	6
 
 /**
- * struct spec - [FILE:]NAME[PATH][+OFFSET][:LEN] or ADDRESS[:LEN], taken apart
+ * struct spec - parsed PLACE: [FILE:]NAME[PATH][+OFFSET][:LEN] or ADDRESS[:LEN]
  * @file: FILE or NULL
  * @name: NAME, NULL for an address
  * @path: ".member[1]" or empty
@@ -32,7 +32,7 @@ struct spec {
 	uint64_t len;
 };
 
-/* ---- taking it apart ---- */
+/* ---- parsing ---- */
 
 static bool parse_number(const char *s, uint64_t *n)
 {
@@ -45,7 +45,7 @@ static bool parse_number(const char *s, uint64_t *n)
 	return !errno && !*end;
 }
 
-/* Cut ":LEN" off. */
+/* Parse and cut off ":LEN". */
 static void cut_length(char *s, struct spec *spec)
 {
 	char *colon = strrchr(s, ':');
@@ -53,11 +53,11 @@ static void cut_length(char *s, struct spec *spec)
 	if (!colon || !isdigit((unsigned char)colon[1]))
 		return;
 	if (!parse_number(colon + 1, &spec->len) || !spec->len)
-		die("'%s' is no length: the hardware has 1, 2, 4 and 8", colon + 1);
+		die("invalid length '%s': use 1, 2, 4 or 8", colon + 1);
 	*colon = '\0';
 }
 
-/* Cut "+OFFSET" off. */
+/* Parse and cut off "+OFFSET". */
 static void cut_offset(char *s, struct spec *spec)
 {
 	char *plus = strrchr(s, '+');
@@ -65,7 +65,7 @@ static void cut_offset(char *s, struct spec *spec)
 	if (!plus)
 		return;
 	if (!parse_number(plus + 1, &spec->offset))
-		die("'%s' is no offset", plus + 1);
+		die("invalid offset '%s'", plus + 1);
 	*plus = '\0';
 }
 
@@ -77,7 +77,7 @@ static void spec_parse(struct spec *spec, const char *text)
 	cut_length(s, spec);
 	if (isdigit((unsigned char)*s)) {
 		if (!parse_number(s, &spec->address))
-			die("'%s' is no address", s);
+			die("invalid address '%s'", s);
 		return;
 	}
 	cut_offset(s, spec);
@@ -93,7 +93,7 @@ static void spec_parse(struct spec *spec, const char *text)
 	spec->path = "";
 }
 
-/* ---- finding it ---- */
+/* ---- lookup ---- */
 
 static void find_in_scopes(struct symbols *syms, const struct spec *spec, const char *name,
 			   bool libraries, struct symbol_list *list)
@@ -103,7 +103,7 @@ static void find_in_scopes(struct symbols *syms, const struct spec *spec, const 
 		symbols_find(syms, SCOPE_LIBRARIES, spec->file, name, list);
 }
 
-/* "name" may be all of "stats.n", and the member n of stats as well. */
+/* "stats.n" may be the name of a symbol, or member n of the variable stats. */
 static void find_candidates(struct symbols *syms, struct spec *spec, bool libraries,
 			    struct symbol_list *list)
 {
@@ -125,42 +125,42 @@ static void die_ambiguous(const struct spec *spec, const struct symbol_list *lis
 	for (i = 0; i < list->nr && i < MAX_CHOICES; i++)
 		choices = xasprintf("%s%s%s:%s%s", choices, i ? ", " : "",
 				    list->entries[i].file, spec->name, spec->path);
-	die("'%s' is ambiguous, there are %zu: %s%s", spec->name, list->nr, choices,
-	    list->nr > MAX_CHOICES ? ", ..." : "");
+	die("'%s' is ambiguous, there are %zu of that name: %s%s", spec->name, list->nr,
+	    choices, list->nr > MAX_CHOICES ? ", ..." : "");
 }
 
 static void check_type(const struct spec *spec, const struct symbol *sym, enum access access)
 {
 	if (sym->type == STT_TLS)
-		die("'%s' is thread-local: it has another address in each thread", spec->name);
+		die("'%s' is thread-local: its address differs between threads", spec->name);
 	if (sym->type == STT_GNU_IFUNC)
-		die("'%s' stands for one of several functions that is chosen at run time: name that one",
+		die("'%s' is an indirect function, resolved at run time: name the function that it resolves to",
 		    spec->name);
 	if (sym->type == STT_OBJECT && access == ACCESS_X)
-		die("'%s' is data, it cannot be executed", spec->name);
+		die("'%s' is data and cannot be executed", spec->name);
 }
 
-/* ---- can it be watched? ---- */
+/* ---- length and alignment ---- */
 
 static void check_length(const struct options *opt, uint64_t len, bool given)
 {
 	if (len == 1 || len == 2 || len == 4 || len == 8)
 		return;
 	if (given)
-		die("%s: the hardware cannot watch %lu bytes, it has the lengths 1, 2, 4 and 8",
-		    opt->spec, (unsigned long)len);
+		die("%s: invalid length %lu: use 1, 2, 4 or 8", opt->spec,
+		    (unsigned long)len);
 	if (len)
-		die("%s is %lu bytes long, the hardware has the lengths 1, 2, 4 and 8: say which part, as in %s:8",
+		die("%s is %lu bytes long: append a length of 1, 2, 4 or 8, such as %s:8",
 		    opt->spec, (unsigned long)len, opt->spec);
-	die("%s has no known length, the hardware has 1, 2, 4 and 8: say which, as in %s:8",
+	die("%s has no known length: append a length of 1, 2, 4 or 8, such as %s:8",
 	    opt->spec, opt->spec);
 }
 
 static void check_alignment(const struct options *opt, const struct location *loc)
 {
 	if (loc->address % loc->len)
-		die("%s lies at %#lx, which is no multiple of %u: the hardware wants aligned addresses",
-		    opt->spec, (unsigned long)loc->address, loc->len);
+		die("%s: address %#lx is not aligned to the length %u", opt->spec,
+		    (unsigned long)loc->address, loc->len);
 }
 
 static void finish(struct location *loc, const struct options *opt, const struct spec *spec,
@@ -169,7 +169,7 @@ static void finish(struct location *loc, const struct options *opt, const struct
 	loc->text = opt->spec;
 	if (opt->access == ACCESS_X) {
 		if (spec->len)
-			die("%s: -x takes no length", opt->spec);
+			die("%s: a length cannot be used with -x", opt->spec);
 		loc->len = 0;
 		return;
 	}
@@ -233,5 +233,5 @@ void location_die_unknown(const struct options *opt, struct symbols *syms)
 	if (!nr)
 		die("no symbol '%s' in %s", spec.name, program);
 	die("no symbol '%s' in %s or its %u libraries%s", spec.name, program, nr,
-	    opt->cmd ? " (for one that it loads later, attach with -p then)" : "");
+	    opt->cmd ? " (for a library that is loaded later, use -p once it is)" : "");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the user wrote, made an address and a length that the hardware can watch. */
+/* Turn the PLACE of the command line into an address and a length. */
 #ifndef HWBP_LOCATION_H
 #define HWBP_LOCATION_H
 
@@ -7,10 +7,10 @@
 #include "symbols.h"
 
 /**
- * struct location - what is watched
- * @address: in the running program
- * @len: bytes; of no meaning for ACCESS_X
- * @text: as the user wrote it
+ * struct location - a watched place
+ * @address: address in the running program
+ * @len: length in bytes; unused with ACCESS_X
+ * @text: PLACE as written by the user
  */
 struct location {
 	uint64_t address;
@@ -19,9 +19,9 @@ struct location {
 };
 
 /*
- * Find what opt->spec names.  False if there is no such name in the program
- * (nor in the libraries, with @libraries); location_die_unknown() says so.
- * Dies with one line if the place can never be watched.
+ * Find the place that opt->spec names. Returns false if the program has no such
+ * symbol, and with @libraries no library either; location_die_unknown() prints the
+ * message for that. Exits with a one-line message if the place cannot be watched.
  */
 bool location_find(struct location *loc, const struct options *opt, struct symbols *syms,
 		   bool libraries);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The command line.  Options, the place to watch and the command may come in
- * any order, except that the command is last and stands after "--".
+ * The command line.  Options and the place to watch may come in any order; the
+ * command to run comes last, after "--".
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,124 +19,128 @@ static const char usage_all[] =
 "       hwbp slots [-p PID] [--cpu N]\n"
 "       hwbp text  [OPTION...] [-- COMMAND [ARG...]]\n"
 "\n"
-"Find out who touches a variable, with the debug registers of the processor.\n"
+"Find the code that accesses a variable, with the hardware breakpoints of the\n"
+"processor.\n"
 "\n"
-"  watch   print each access as it comes and, at the end, the counts per place\n"
+"  watch   print each access as it happens and, at the end, a count per place\n"
 "  stat    only count the accesses\n"
-"  slots   tell who holds the debug registers of the machine\n"
+"  slots   show which tasks and CPUs hold the debug registers\n"
 "  text    print each change of the kernel's own instructions\n"
 "\n"
-"'hwbp watch --help' and the like say more.\n";
+"See 'hwbp COMMAND --help' for the options of a command.\n";
 
 static const char usage_watch[] =
 "usage: hwbp watch [OPTION...] PLACE { -p PID | -- COMMAND [ARG...] }\n"
 "\n"
-"Print each access to PLACE as it comes: time in seconds since the start, name\n"
-"and number of the thread, CPU, instruction, source line.  At the end (of the\n"
-"program, of the limit, or on ^C) print the counts per instruction.\n"
+"Print each access to PLACE as it happens: time in seconds since the start, name\n"
+"and ID of the thread, CPU, instruction, source line.  When the program ends, a\n"
+"limit is reached or ^C is pressed, print the number of accesses per instruction.\n"
 "\n";
 
 static const char usage_stat[] =
 "usage: hwbp stat [OPTION...] PLACE { -p PID | -- COMMAND [ARG...] }\n"
 "\n"
-"Count the accesses to PLACE, without looking at them one by one: the program\n"
-"runs faster than under 'hwbp watch'.  Accesses of child processes count, even\n"
-"those to the same address in another program that they execute.\n"
+"Count the accesses to PLACE without recording each of them: the program runs\n"
+"faster than under 'hwbp watch'.  Accesses by child processes count, too, even\n"
+"accesses to the same address in another program that a child executes.\n"
 "\n";
 
 static const char usage_place[] =
-"PLACE is SYMBOL[:LEN] or ADDRESS:LEN.  A SYMBOL is a variable or function of\n"
-"the program or, failing that, of a library it is linked to; static ones count.\n"
-"  counter           the whole variable, if the hardware has its length\n"
+"PLACE is SYMBOL[:LEN] or ADDRESS:LEN.  SYMBOL is a variable or function, global\n"
+"or static, of the program or, if the program has none of that name, of a library\n"
+"that it is linked to.\n"
+"  counter           the whole variable, if it is 1, 2, 4 or 8 bytes long\n"
 "  counter:4         its first four bytes\n"
 "  table+0x20:8      eight bytes at an offset\n"
 "  bank.teller[2].n  a member, if the program has debug information\n"
 "  file.c:counter    the static variable of that source file\n"
 "  libx.so:counter   the variable of that library or program\n"
 "  0x404040:2        an address\n"
-"The hardware has the lengths 1, 2, 4 and 8 and wants aligned addresses.\n"
+"LEN is 1, 2, 4 or 8, and the address must be a multiple of it.\n"
 "\n"
 "  -w          writes (default)\n"
 "  -rw         reads and writes\n"
 "  -x          execution: PLACE is a function or an instruction\n"
-"  -p PID      attach to all threads of a process; it runs on afterwards\n"
-"  -t SECONDS  end after this time\n"
+"  -p PID      watch all threads of a running process, which is not stopped\n"
+"  -t SECONDS  end after SECONDS\n"
 "  -o FILE     write the report to FILE instead of standard output\n"
-"  -k          accesses made by the kernel, too (read(2) into a variable, say);\n"
-"              needs CAP_PERFMON or a low kernel.perf_event_paranoid\n"
-"  -h, --help  this text\n";
+"  -k          report accesses by the kernel, too, such as read(2) into a\n"
+"              variable; requires CAP_PERFMON or a kernel.perf_event_paranoid\n"
+"              below 2\n"
+"  -h, --help  print this help\n";
 
 static const char usage_watch_options[] =
 "  -n N        end after N hits\n"
-"  -g          print the callers of each access, too\n"
+"  -g          print the call chain of each access, too\n"
 "\n"
-"The processor reports a read or write after it is done, by the address of the\n"
-"next instruction.  hwbp goes one instruction back to name the one that made\n"
-"the access.  Where it has no code to look at, it names the byte before the\n"
-"reported address, which is the last byte of that instruction.  An access made\n"
-"by a jump or call instruction itself is named by the function it goes to.\n";
+"The processor reports a read or write after the instruction, with the address\n"
+"of the next one.  hwbp disassembles backwards to find the instruction that made\n"
+"the access.  Without the code it prints the reported address minus 1, which is\n"
+"the last byte of that instruction.  An access by a jump or call instruction\n"
+"itself is shown at the function that it jumps to.\n";
 
 static const char usage_status[] =
 "\n"
-"A limit or ^C ends the watch, not the program.  The exit status is that of the\n"
-"COMMAND (128+N if signal N killed it); 0 with -p; 125 if hwbp itself failed;\n"
-"126 or 127 if COMMAND cannot be run or found.\n";
+"A limit or ^C ends the watch, but not the program.  The exit status is that of\n"
+"COMMAND (128+N if signal N killed it); 0 with -p; 125 if hwbp itself failed; 126\n"
+"if COMMAND cannot be executed; 127 if it was not found.\n";
 
 static const char usage_slots[] =
 "usage: hwbp slots [-p PID] [--cpu N]\n"
 "\n"
-"Tell who holds the debug registers of the machine, as root and with debugfs:\n"
-"  - how many registers each CPU has\n"
-"  - for each CPU, who claims registers of it for whatever runs there, and what\n"
-"    its registers hold right now\n"
-"  - for each task, its claims: on which CPU, what is watched, by whom\n"
-"  - which CPUs and tasks are full\n"
-"A guaranteed claim has a register of its own wherever it counts.  Flexible ones\n"
-"have one between them, and take turns on what is left.  A task pays nothing for\n"
-"the claims of another task.\n"
+"Show which breakpoints hold the debug registers (requires root and debugfs):\n"
+"  - the number of registers of each CPU\n"
+"  - for each CPU, the claims of breakpoints that watch whatever runs there, and\n"
+"    the current contents of its registers\n"
+"  - for each task, its claims: CPU, watched address, owner\n"
+"  - the CPUs and tasks that are full: a further breakpoint fails with ENOSPC\n"
+"A guaranteed breakpoint has a register of its own wherever it may run.  All\n"
+"flexible breakpoints together are sure of one register and are multiplexed on\n"
+"the registers that guaranteed ones leave.  Claims of different tasks do not add\n"
+"up.\n"
 "\n"
-"  -p PID      only this task or, if it is a process, all threads of it\n"
-"  --cpu N     only this CPU, and the claims of tasks that count there\n"
-"  -h, --help  this text\n"
+"  -p PID      show only this task or, if it is a process, all its threads\n"
+"  --cpu N     show only this CPU, and claims of tasks that apply to it\n"
+"  -h, --help  print this help\n"
 "\n"
-"The exit status is 0, or 125 if hwbp failed.\n";
+"The exit status is 0, or 125 on failure.\n";
 
 static const char usage_text[] =
 "usage: hwbp text [OPTION...] [-- COMMAND [ARG...]]\n"
 "\n"
-"Print each change of the text (the instructions) of the running kernel, while\n"
-"COMMAND runs or until ^C, whoever makes it: time in seconds since the start,\n"
-"CPU that made it, address, symbol, length, old bytes -> new bytes.  After that\n"
-"time no CPU executes the old bytes any more.\n"
+"Print each change of the text (the instructions) of the running kernel on any\n"
+"CPU, while COMMAND runs or until ^C: time in seconds since the start, CPU that\n"
+"made the change, address, symbol, length, old bytes -> new bytes.  After that\n"
+"time no CPU executes the old bytes.\n"
 "\n"
-"Where there was no text before it says 'new', where there is none any more\n"
-"'gone'.  Text whose symbol appears or vanishes (BPF programs, copies made by\n"
-"kprobes and ftrace) has a line without bytes for that.  Records that got lost\n"
-"have a line of their own; with those the changes shown are not all.  Outside of\n"
-"the kernel proper a symbol is looked up a moment later: what came and went at\n"
-"once may have none, or that of what came after it.  At the end the counts per\n"
-"symbol are printed.\n"
+"'new' stands for the old bytes if there was no text before, 'gone' for the new\n"
+"bytes if there is no text any more.  A symbol that is registered or unregistered\n"
+"(BPF programs, copies of instructions by kprobes and ftrace) has a line without\n"
+"bytes.  Lost records have a line of their own: changes are missing there.  A\n"
+"symbol outside of the core kernel is looked up with a delay: the name of text\n"
+"that is removed soon may be missing, or be the name of text that replaced it.\n"
+"The report ends with the number of changes per symbol.\n"
 "\n"
-"  -t SECONDS  end after this time\n"
+"  -t SECONDS  end after SECONDS\n"
 "  -o FILE     write the report to FILE instead of standard output\n"
-"  -a          all bytes of long changes, and all symbols among the counts\n"
-"  --areas     whole areas of text, too: modules and BPF programs that are loaded\n"
-"              and unloaded; takes CAP_PERFMON, and CAP_SYSLOG for those of BPF\n"
-"  -q          the counts only\n"
-"  -b MB       size of the buffer of each CPU (4, less where there are many\n"
-"              CPUs), for when records get lost\n"
-"  -h, --help  this text\n"
+"  -a          print all bytes of long changes, and the counts of all symbols\n"
+"  --areas     show whole areas of text, too: modules and BPF programs that are\n"
+"              loaded and unloaded; requires CAP_PERFMON, and CAP_SYSLOG for BPF\n"
+"  -q          print only the counts\n"
+"  -b MB       buffer size of each CPU (default: 4, less with many CPUs);\n"
+"              increase it if records are lost\n"
+"  -h, --help  print this help\n"
 "\n"
-"The CPUs that are online at the start are listened to.  One that comes online\n"
-"later, or again, is not: changes that it makes are missing, and a note says so\n"
-"at the end if it is online then.  Changes that hwbp itself causes by beginning\n"
-"and ending to listen are made before the first line and after the last.\n"
+"Only CPUs that are online at the start are recorded.  Changes made by a CPU\n"
+"that comes online later, or again, are missing; a note at the end names such a\n"
+"CPU if it is still online.  hwbp itself changes text when it starts and stops\n"
+"recording: before the first line and after the last.\n"
 "\n"
-"That needs CAP_PERFMON or a kernel.perf_event_paranoid of 0 or less, and\n"
-"/proc/kallsyms with its addresses for the symbols.  A limit or ^C ends the\n"
-"report, not the COMMAND.  The exit status is that of the COMMAND (128+N if\n"
-"signal N killed it); 0 without; 125 if hwbp itself failed; 126 or 127 if\n"
-"COMMAND cannot be run or found.\n";
+"This requires CAP_PERFMON or a kernel.perf_event_paranoid of 0 or less, and\n"
+"addresses in /proc/kallsyms for the symbols.  A limit or ^C ends the report,\n"
+"but not COMMAND.  The exit status is that of COMMAND (128+N if signal N killed\n"
+"it); 0 without COMMAND; 125 if hwbp itself failed; 126 if COMMAND cannot be\n"
+"executed; 127 if it was not found.\n";
 
 static void usage(enum verb verb)
 {
@@ -172,7 +176,7 @@ static uint64_t parse_count(const char *opt, const char *arg)
 	errno = 0;
 	n = strtoull(arg, &end, 10);
 	if (errno || end == arg || *end || *arg == '-' || !n)
-		die("%s wants a positive number, not '%s'", opt, arg);
+		die("invalid argument of %s: '%s' is not a positive number", opt, arg);
 	return n;
 }
 
@@ -183,7 +187,7 @@ static uint64_t parse_seconds(const char *opt, const char *arg)
 
 	s = strtod(arg, &end);
 	if (end == arg || *end || !isfinite(s) || s <= 0 || s > 1e9)
-		die("%s wants a time in seconds, not '%s'", opt, arg);
+		die("invalid argument of %s: '%s' is not a time in seconds", opt, arg);
 	return (uint64_t)(s * 1e9);
 }
 
@@ -192,7 +196,7 @@ static pid_t parse_pid(const char *opt, const char *arg)
 	uint64_t n = parse_count(opt, arg);
 
 	if (n > INT_MAX)
-		die("no process %s", arg);
+		die("no such process: %s", arg);
 	return (pid_t)n;
 }
 
@@ -204,7 +208,7 @@ static const char *option_arg(char ***argp)
 	if (opt[2])
 		return opt + 2;
 	if (!(*argp)[1] || !strcmp((*argp)[1], "--"))
-		die("%s wants an argument", opt);
+		die("%s requires an argument", opt);
 	return *++*argp;
 }
 
@@ -244,7 +248,7 @@ static bool parse_valued(struct options *opt, char ***argp)
 	return true;
 }
 
-/* An option with a name and an argument: "--cpu 5" or "--cpu=5"; NULL if it is not that. */
+/* Argument of the long option @opt, "--cpu 5" or "--cpu=5"; NULL for any other option. */
 static const char *long_option_arg(const char *opt, char ***argp)
 {
 	const char *arg = **argp;
@@ -257,7 +261,7 @@ static const char *long_option_arg(const char *opt, char ***argp)
 	if (arg[len])
 		return NULL;
 	if (!(*argp)[1])
-		die("%s wants an argument", opt);
+		die("%s requires an argument", opt);
 	return *++*argp;
 }
 
@@ -269,7 +273,7 @@ static int parse_cpu(const char *arg)
 	errno = 0;
 	n = strtoul(arg, &end, 10);
 	if (errno || end == arg || *end || *arg == '-' || n > INT_MAX)
-		die("--cpu wants the number of a CPU, not '%s'", arg);
+		die("invalid argument of --cpu: '%s' is not a CPU number", arg);
 	return (int)n;
 }
 
@@ -284,12 +288,12 @@ static void parse_slots_option(struct options *opt, char ***argp)
 	else if ((value = long_option_arg("--cpu", argp)))
 		opt->cpu = parse_cpu(value);
 	else if ((value = long_option_arg("--from", argp)))
-		/* For tests, not in the usage. */
+		/* For tests only, so not documented in the usage. */
 		opt->from = value;
 	else if (*arg == '-')
 		die("unknown option '%s' (see hwbp slots --help)", arg);
 	else
-		die("'%s' is one argument too many (see hwbp slots --help)", arg);
+		die("unexpected argument '%s' (see hwbp slots --help)", arg);
 }
 
 static unsigned int parse_megabytes(const char *opt, const char *arg)
@@ -297,7 +301,7 @@ static unsigned int parse_megabytes(const char *opt, const char *arg)
 	uint64_t n = parse_count(opt, arg);
 
 	if (n > 1024)
-		die("%s wants at most 1024 MB, not '%s'", opt, arg);
+		die("invalid argument of %s: %s MB is more than 1024", opt, arg);
 	return n;
 }
 
@@ -322,7 +326,7 @@ static void parse_text_option(struct options *opt, char ***argp)
 	else if (*arg == '-')
 		die("unknown option '%s' (see hwbp text --help)", arg);
 	else
-		die("'%s' is one argument too many (a command stands after --)", arg);
+		die("unexpected argument '%s' (a command to run follows --)", arg);
 }
 
 static void parse_verb(struct options *opt, const char *arg)
@@ -340,7 +344,7 @@ static void parse_verb(struct options *opt, const char *arg)
 	else if (!strcmp(arg, "text"))
 		opt->verb = VERB_TEXT;
 	else
-		die("'%s' is neither watch, stat, slots nor text (see hwbp --help)", arg);
+		die("unknown command '%s': use watch, stat, slots or text (see hwbp --help)", arg);
 }
 
 static void check(const struct options *opt)
@@ -348,11 +352,11 @@ static void check(const struct options *opt)
 	const char *verb = opt->verb == VERB_WATCH ? "watch" : "stat";
 
 	if (!opt->spec)
-		die("what is to be watched? (see hwbp %s --help)", verb);
+		die("no place to watch was given (see hwbp %s --help)", verb);
 	if (opt->pid && opt->cmd)
-		die("either -p PID or a command, not both");
+		die("-p PID and a command exclude each other");
 	if (!opt->pid && !opt->cmd)
-		die("in which program? Give -p PID, or -- and a command");
+		die("no program was given: use -p PID, or -- and a command");
 }
 
 void options_parse(struct options *opt, int argc, char **argv)
@@ -368,7 +372,7 @@ void options_parse(struct options *opt, int argc, char **argv)
 		}
 		if (!strcmp(*argv, "--")) {
 			if (!argv[1])
-				die("there is no command after --");
+				die("no command after --");
 			opt->cmd = argv + 1;
 			break;
 		}
@@ -381,7 +385,7 @@ void options_parse(struct options *opt, int argc, char **argv)
 		if (**argv == '-')
 			die("unknown option '%s' (see hwbp --help)", *argv);
 		if (opt->spec)
-			die("'%s' is one argument too many (a command stands after --)", *argv);
+			die("unexpected argument '%s' (a command to run follows --)", *argv);
 		opt->spec = *argv;
 	}
 	if (opt->verb != VERB_SLOTS && opt->verb != VERB_TEXT)

@@ -23,22 +23,22 @@ enum access {
 /**
  * struct options - what the user asked for
  * @verb: watch, stat, slots or text
- * @access: which accesses hit
- * @kernel: accesses made in kernel mode hit, too
- * @callers: print the callers of each hit
- * @spec: the variable, function or address, as written
+ * @access: kind of access to watch for
+ * @kernel: -k: watch accesses in kernel mode, too
+ * @callers: -g: print the callers of each hit
+ * @spec: the variable, function or address, as written by the user
  * @out: file for the report, NULL for stdout
- * @pid: process to attach to, 0 when a command is launched; of slots: the task
- *	 or process to show, 0 for all
- * @cpu: of slots: the CPU to show, -1 for all
- * @from: of slots: the file to read instead of the kernel's, NULL for that
- * @cmd: command to launch, NULL-terminated; NULL with @pid, and for text without
- * @max_hits: end the watch after so many hits, 0 for no limit
- * @max_ns: end the watch after so much time, 0 for no limit
- * @all: of text: show all bytes and all symbols, however many
- * @quiet: of text: show the counts only
- * @areas: of text: show whole areas of text, too
- * @ring_mb: of text: size of the buffer of each CPU, 0 for what seems right
+ * @pid: watch, stat: process to attach to, 0 to launch @cmd; slots: task or process
+ *	 to show, 0 for all
+ * @cpu: slots: CPU to show, -1 for all
+ * @from: slots: file to read, NULL for the one in debugfs
+ * @cmd: NULL-terminated command to launch, NULL if there is none
+ * @max_hits: end the watch after this number of hits, 0 for no limit
+ * @max_ns: end the watch after this time, 0 for no limit
+ * @all: text: show all bytes and all symbols
+ * @quiet: text: show only the counts
+ * @areas: text: show whole areas of text, too
+ * @ring_mb: text: buffer size of each CPU in MB, 0 for the default
  */
 struct options {
 	enum verb verb;
@@ -59,7 +59,7 @@ struct options {
 	unsigned int ring_mb;
 };
 
-/* Dies with one line when the command line makes no sense. */
+/* Parse the command line. Exits with a one-line message if it is not valid. */
 void options_parse(struct options *opt, int argc, char **argv);
 
 const char *access_name(enum access access);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the user sees: hits as they come, and the counts. */
+/* Output of 'hwbp watch' and 'hwbp stat': hits, and the counts per instruction. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,17 @@
 #define NR_BUCKETS	1024
 #define MAX_CALLERS	32
 
-/* How many bytes a processor moves in one round of a string instruction. */
+/* Maximum number of bytes that a processor moves in one iteration of REP MOVS */
 #define STRING_REACH	64
 
 /**
- * struct spot - a reported address with its name and count
- * @ip: as the processor reported it, or a return address
- * @back: which instruction it stands for
- * @gone: its code was unmapped, so @ip may mean something else by now
+ * struct spot - a reported address with its description and count
+ * @next: next spot in the hash bucket
+ * @ip: address that the processor reported, or a return address
+ * @back: the instruction that @ip stands for
+ * @hits: number of hits
+ * @gone: the code was unmapped: @ip may belong to other code by now
+ * @place: description of the instruction
  */
 struct spot {
 	struct spot *next;
@@ -110,15 +113,15 @@ static struct spot *add_spot(struct spot **table, uint64_t ip, enum back back)
 	return spot;
 }
 
-/* True if a string instruction may have passed the watched bytes just now. */
+/* Returns true if a string instruction may have just passed the watched bytes. */
 static bool has_passed(const struct location *loc, uint64_t pointer)
 {
 	return pointer > loc->address && pointer <= loc->address + loc->len + STRING_REACH;
 }
 
 /*
- * An execution is reported before it happens, a data access after the
- * instruction or, if that is a repeated one, after a round of it.
+ * The processor reports an execution before the instruction, and a data access after
+ * it or, for a repeated string instruction, after one iteration.
  */
 static enum back back_of(const struct report *rep, const struct hit *hit)
 {
@@ -237,7 +240,7 @@ static size_t collect(struct report *rep, struct spot ***list)
 	return nr;
 }
 
-/* One instruction may have come by several addresses; count it once. */
+/* Merge spots of the same instruction, which may be reported at several addresses. */
 static size_t merge(struct spot **list, size_t nr)
 {
 	size_t i, kept = 0;
@@ -276,7 +279,7 @@ void report_places(struct report *rep, uint64_t lost)
 			100.0 * list[i]->hits / rep->hits, list[i]->place.where,
 			list[i]->place.source);
 	if (lost)
-		fprintf(rep->out, "%" PRIu64 " more hit%s came too fast to be shown\n", lost,
+		fprintf(rep->out, "%" PRIu64 " more hit%s lost: a buffer was full\n", lost,
 			plural(lost));
 	free(list);
 	report_flush(rep);

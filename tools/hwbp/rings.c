@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ring buffers of perf events.  Each CPU writes into one of its own; records are
- * taken out and sorted by time before anyone is told of them.
+ * Ring buffers of perf events, one per CPU.  Records are copied out of the buffers and
+ * sorted by time before they are handled.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@ struct ring {
 	size_t size;
 };
 
-/* A record taken out of its ring buffer, to be sorted by time. */
+/* A record that was copied out of its ring buffer, to be sorted by time */
 struct record {
 	uint64_t time;
 	uint64_t seq;
@@ -93,7 +93,7 @@ int rings_open(struct rings *rings, struct perf_event_attr *attr, pid_t tid)
 			rings->ring[nr++] = *ring;
 		else if (errno != ENODEV)
 			return errno;
-		/* Otherwise the CPU has gone offline just now. */
+		/* ENODEV: the CPU has gone offline since the list was read. */
 	}
 	rings->nr_rings = nr;
 	return nr ? 0 : ENODEV;
@@ -110,7 +110,7 @@ static void unmap_all(struct rings *rings)
 	}
 }
 
-/* All of them or none. */
+/* Map the buffers of all rings, or none. Returns 0 or an errno. */
 static int map_all(struct rings *rings, size_t pages)
 {
 	size_t i;
@@ -135,7 +135,7 @@ size_t rings_map(struct rings *rings, size_t pages)
 {
 	int err = map_all(rings, pages);
 
-	/* Locked memory is limited for those without CAP_IPC_LOCK. */
+	/* Locked memory is limited without CAP_IPC_LOCK. */
 	while (err && pages > 1) {
 		pages /= 2;
 		err = map_all(rings, pages);
@@ -171,7 +171,7 @@ void rings_close(struct rings *rings)
 	rings->nr_rings = 0;
 }
 
-/* ---- out of the ring buffers ---- */
+/* ---- reading the buffers ---- */
 
 const struct sample_id *record_sample_id(const struct perf_event_header *header)
 {
@@ -230,7 +230,7 @@ static void empty_ring(struct rings *rings, struct ring *ring)
 		}
 		tail += header.size;
 	}
-	/* The kernel may overwrite the records only after they were copied. */
+	/* Pairs with the kernel's load of data_tail: the records have been copied. */
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
@@ -244,7 +244,7 @@ static int by_time(const void *a, const void *b)
 }
 
 bool rings_drain(struct rings *rings, uint64_t until,
-		 void (*tell)(void *arg, const struct perf_event_header *header), void *arg)
+		 void (*handle)(void *arg, const struct perf_event_header *header), void *arg)
 {
 	size_t i, nr;
 
@@ -254,7 +254,7 @@ bool rings_drain(struct rings *rings, uint64_t until,
 		return false;
 	qsort(rings->queue, rings->nr_queued, sizeof(*rings->queue), by_time);
 	for (nr = 0; nr < rings->nr_queued && rings->queue[nr].time < until; nr++) {
-		tell(arg, rings->queue[nr].header);
+		handle(arg, rings->queue[nr].header);
 		free(rings->queue[nr].header);
 	}
 	rings->nr_queued -= nr;

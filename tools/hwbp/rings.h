@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Ring buffers of perf events, one a CPU, and what is in them by time. */
+/* Ring buffers of perf events, one per CPU, and their records in the order of time. */
 #ifndef HWBP_RINGS_H
 #define HWBP_RINGS_H
 
@@ -12,13 +12,13 @@
 struct rings;
 
 /*
- * What every event that writes into a ring has in its sample_type, with
- * sample_id_all.  Events with samples have PERF_SAMPLE_IP besides, and nothing
- * that comes before these in a sample.
+ * All events that write into a ring have these bits in sample_type, and sample_id_all.
+ * Events that sample have PERF_SAMPLE_IP, too, but no other field that would precede
+ * these in a sample.
  */
 #define RINGS_SAMPLE_TYPE	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
-/* What a sample with PERF_SAMPLE_IP begins with, after the header. */
+/* The first fields of a sample with PERF_SAMPLE_IP, behind the header */
 struct sample {
 	uint64_t ip;
 	uint32_t pid;
@@ -28,7 +28,7 @@ struct sample {
 	uint32_t reserved;
 };
 
-/* What every other record ends with. */
+/* The last fields of every other record */
 struct sample_id {
 	uint32_t pid;
 	uint32_t tid;
@@ -39,43 +39,43 @@ struct sample_id {
 
 const struct sample_id *record_sample_id(const struct perf_event_header *header);
 
-/* Let us have as many open files as we may. */
+/* Raise the soft limit of open files to the hard limit. */
 void raise_file_limit(void);
 
-/* As perf_event_open(2), without a group. */
+/* perf_event_open(2) without a group, close-on-exec */
 int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu);
 
 /*
- * Rings for the CPUs that are online, without buffers as yet; records of other
- * types than @types (a mask of 1 << PERF_RECORD_...) will be thrown away.
+ * Allocate a ring for each online CPU; rings_map() gives them buffers. Only records
+ * of @types (a mask of 1 << PERF_RECORD_...) are kept.
  */
 struct rings *rings_new(uint64_t types);
 
 /*
- * Open an event a CPU, for the thread @tid or for all if that is -1.  Returns 0
- * or an errno.
+ * Open one event per CPU, for the thread @tid, or for all threads if @tid is -1.
+ * Returns 0 or an errno.
  */
 int rings_open(struct rings *rings, struct perf_event_attr *attr, pid_t tid);
 
 /*
- * Give each a buffer of @pages, a power of two, or of as many as we may have,
- * the same for all; returns how many that are.
+ * Map a buffer of @pages, a power of two, for each ring. If the kernel refuses that,
+ * halve the size of all buffers until it does not. Returns the size in pages.
  */
 size_t rings_map(struct rings *rings, size_t pages);
 
-/* How many there are; of each, the CPU and the event, which is there to poll. */
+/* Number of rings; CPU of a ring; event of a ring, to be polled */
 size_t rings_nr(const struct rings *rings);
 int rings_cpu(const struct rings *rings, size_t i);
 int rings_fd(const struct rings *rings, size_t i);
 
 /*
- * Hand over, in the order of time, what is older than @until.  Returns true if
- * something younger is waiting.
+ * Call @handle for all records older than @until, in the order of time. Returns true
+ * if younger records are left.
  */
 bool rings_drain(struct rings *rings, uint64_t until,
-		 void (*tell)(void *arg, const struct perf_event_header *header), void *arg);
+		 void (*handle)(void *arg, const struct perf_event_header *header), void *arg);
 
-/* Forget what came so far. */
+/* Throw away all records so far. */
 void rings_discard(struct rings *rings);
 
 void rings_close(struct rings *rings);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's account of who holds the breakpoint registers.
+ * Parse the list of claims and registers in debugfs.
  *
- * It is a file with a line for each thing, a word and then fields:
+ * Each line is a word followed by fields:
  *
  *   class name=any slots=4
  *   claim pid=123 cpu=any kind=guaranteed class=any weight=1 type=w len=4
  *	   addr=0x55d0 owner=perf:456 comm=my program
  *   register cpu=0 slot=2 free
  *
- * Values have no spaces, except that of comm=, which is the last field and
- * reaches to the end of the line.  Fields that are not known are skipped.
+ * A claim of a task has cpu=any or the number of a CPU, a claim of a CPU the number
+ * of the CPU, and the claim of a kernel-wide breakpoint cpu=all.
+ *
+ * Values contain no spaces, except for comm=, which is the last field and extends to
+ * the end of the line.  Unknown fields are skipped.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -32,7 +35,7 @@
 
 #define MAX_FIELDS	24
 
-/* ---- a line, taken apart ---- */
+/* ---- parsing a line ---- */
 
 struct field {
 	const char *key;
@@ -41,11 +44,12 @@ struct field {
 
 /**
  * struct line - one line of the file
- * @path: of the file
- * @number: of the line, from 1
- * @text: as it was, printable, for messages
- * @word: the first word
- * @fields: the others; the value of one without "=" is NULL
+ * @path: path of the file
+ * @number: line number, from 1
+ * @text: printable copy of the line, for messages
+ * @word: first word
+ * @fields: fields; the value of a field without "=" is NULL
+ * @nr_fields: number of @fields
  */
 struct line {
 	const char *path;
@@ -70,7 +74,7 @@ static void die_line(const struct line *line, const char *fmt, ...)
 	die("%s, line %zu: %s: '%s'", line->path, line->number, what, line->text);
 }
 
-/* Cut the next word off. */
+/* Cut off the next word. */
 static char *cut_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, " ");
@@ -138,7 +142,7 @@ static const char *get_value(const struct line *line, const char *key)
 	const struct field *field = find_field(line, key);
 
 	if (!field || !field->value)
-		die_line(line, "there is no %s=", key);
+		die_line(line, "missing %s=", key);
 	return field->value;
 }
 
@@ -151,11 +155,11 @@ static uint64_t get_number(const struct line *line, const char *key, int base, u
 	errno = 0;
 	n = strtoull(value, &end, base);
 	if (errno || !isdigit((unsigned char)*value) || *end || n > max)
-		die_line(line, "%s= wants a number", key);
+		die_line(line, "invalid number in %s=", key);
 	return n;
 }
 
-/* Which of @words the value is. */
+/* Index of the value in @words */
 static int get_choice(const struct line *line, const char *key, const char *const *words)
 {
 	const char *value = get_value(line, key);
@@ -165,10 +169,10 @@ static int get_choice(const struct line *line, const char *key, const char *cons
 		if (!strcmp(value, words[i]))
 			return i;
 	}
-	die_line(line, "%s= has an unknown value", key);
+	die_line(line, "unknown value of %s=", key);
 }
 
-/* ---- what the lines say ---- */
+/* ---- kinds of lines ---- */
 
 static const char *const kinds[] = { "guaranteed", "flexible", NULL };
 static const char *const types[] = { "r", "w", "rw", "x", NULL };
@@ -193,10 +197,10 @@ static int get_class(const struct slots *slots, const struct line *line)
 		if (!strcmp(slots->classes[i].name, name))
 			return i;
 	}
-	die_line(line, "class= has an unknown value");
+	die_line(line, "unknown value of class=");
 }
 
-/* What claims and registers in use have in common. */
+/* Parse the fields that claims and used registers have in common. */
 static void parse_breakpoint(struct holding *h, const struct line *line)
 {
 	h->flexible = get_choice(line, "kind", kinds);
@@ -223,7 +227,7 @@ static void parse_claim(struct slots *slots, const struct line *line)
 	parse_breakpoint(&h, line);
 	h.class = get_class(slots, line);
 	h.weight = get_number(line, "weight", 10, INT_MAX);
-	if (h.pid == SLOTS_NO_TASK || strcmp(get_value(line, "cpu"), "any"))
+	if (strcmp(get_value(line, "cpu"), h.pid == SLOTS_NO_TASK ? "all" : "any"))
 		h.cpu = get_number(line, "cpu", 10, INT_MAX);
 	add_holding(&slots->claims, &h);
 }
@@ -252,7 +256,7 @@ static void parse_line(struct slots *slots, const struct line *line)
 	else if (!strcmp(line->word, "register"))
 		parse_register(slots, line);
 	else
-		die_line(line, "it begins with neither class, claim nor register");
+		die_line(line, "expected class, claim or register");
 }
 
 /* ---- the file ---- */
@@ -269,17 +273,17 @@ static void die_unreadable(const char *path, int err)
 	if (path)
 		die("cannot read '%s': %s", path, strerror(err));
 	if (err == EACCES || (err == EPERM && geteuid()))
-		die("no right to read %s: that takes root", SLOTS_FILE);
+		die("no permission to read %s: this requires root", SLOTS_FILE);
 	if (err == EPERM)
-		die("no right to read %s, not even for root: the kernel is locked down",
-		    SLOTS_FILE);
+		die("no permission to read %s: the kernel is locked down", SLOTS_FILE);
 	if (err != ENOENT)
 		die("cannot read %s: %s", SLOTS_FILE, strerror(err));
 	if (access(DEBUGFS, F_OK))
-		die("there is no %s: this kernel has no debugfs, or sysfs is not mounted", DEBUGFS);
+		die("%s does not exist: this kernel has no debugfs, or sysfs is not mounted",
+		    DEBUGFS);
 	if (!is_debugfs(DEBUGFS))
 		die("debugfs is not mounted (mount -t debugfs none %s)", DEBUGFS);
-	die("this kernel does not tell who holds breakpoints: there is no %s", SLOTS_FILE);
+	die("this kernel does not list breakpoints: %s does not exist", SLOTS_FILE);
 }
 
 static FILE *open_file(const char *path)
@@ -302,33 +306,33 @@ static void parse_file(struct slots *slots, const char *path, FILE *f)
 		line.number++;
 		text[strcspn(text, "\n")] = '\0';
 		split(&line, text);
-		/* Of a line with a NUL only what stands before it is seen. */
+		/* The part behind a NUL was not parsed. */
 		if (strlen(line.text) + 1 < (size_t)n)
-			die_line(&line, "it has a NUL");
+			die_line(&line, "contains a NUL character");
 		parse_line(slots, &line);
 		free(line.text);
 	}
 	if (ferror(f))
 		die_unreadable(path, errno);
 	if (!slots->nr_classes)
-		die("%s tells of no registers", line.path);
+		die("%s lists no registers", line.path);
 	free(text);
 }
 
-/* ---- the order in which it is shown ---- */
+/* ---- sorting ---- */
 
 static int compare(uint64_t x, uint64_t y)
 {
 	return x < y ? -1 : x > y;
 }
 
-/* CPUs before tasks; for each, what is guaranteed first. */
+/* All CPUs, then CPUs, then tasks; for each, guaranteed claims before flexible ones. */
 static int by_holder(const void *a, const void *b)
 {
 	const struct holding *x = a, *y = b;
 	int diff = compare((int64_t)x->pid + 1, (int64_t)y->pid + 1);
 
-	/* Claims of a CPU belong to no other, those of a task may. */
+	/* Claims of a CPU are grouped by CPU; the CPU of a task's claim matters less. */
 	if (!diff && x->pid == SLOTS_NO_TASK)
 		diff = compare(x->cpu, y->cpu);
 	if (!diff)
@@ -375,7 +379,7 @@ static void add_cpu(struct slots *slots, int number)
 	slots->cpus[slots->nr_cpus++] = (struct slots_cpu){ .number = number };
 }
 
-/* All CPUs that are spoken of, in sorted lists that repeat them. */
+/* Add the CPUs of a list that is sorted by CPU; a CPU may be added more than once. */
 static void collect_cpus(struct slots *slots, const struct holding_list *list)
 {
 	size_t i;
@@ -411,7 +415,7 @@ static struct slots_cpu *find_cpu(struct slots *slots, int number)
 	return bsearch(&key, slots->cpus, slots->nr_cpus, sizeof(key), by_number);
 }
 
-/* One more entry of a sorted list belongs to the piece. */
+/* Add the next entry of a sorted list to the part of it that starts in @piece. */
 static void extend(struct holding_list *piece, struct holding *h)
 {
 	if (!piece->nr)
@@ -429,14 +433,17 @@ static struct slots_task *task_of(struct slots *slots, const struct holding *h)
 	return &slots->tasks[slots->nr_tasks - 1];
 }
 
-static void hand_out(struct slots *slots)
+/* Let each CPU and task refer to its part of the sorted lists. */
+static void assign_parts(struct slots *slots)
 {
 	size_t i;
 
 	for (i = 0; i < slots->claims.nr; i++) {
 		struct holding *h = &slots->claims.entries[i];
 
-		if (h->pid == SLOTS_NO_TASK)
+		if (h->pid == SLOTS_NO_TASK && h->cpu == SLOTS_ANY_CPU)
+			extend(&slots->wide, h);
+		else if (h->pid == SLOTS_NO_TASK)
 			extend(&find_cpu(slots, h->cpu)->claims, h);
 		else
 			extend(&task_of(slots, h)->claims, h);
@@ -460,10 +467,10 @@ void slots_read(struct slots *slots, const char *path)
 	collect_cpus(slots, &slots->claims);
 	collect_cpus(slots, &slots->registers);
 	sort_cpus(slots);
-	hand_out(slots);
+	assign_parts(slots);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static int by_pid(const void *a, const void *b)
 {
@@ -486,7 +493,7 @@ bool slots_holds_on(const struct holding *claim, int cpu)
 	return claim->cpu == SLOTS_ANY_CPU || claim->cpu == cpu;
 }
 
-/* Add up what counts on @cpu. */
+/* Add up the claims of @class that apply to @cpu. */
 static void add_up(const struct holding_list *claims, int cpu, int class, uint64_t *guaranteed,
 		   bool *flexible)
 {
@@ -504,13 +511,14 @@ static void add_up(const struct holding_list *claims, int cpu, int class, uint64
 	}
 }
 
-/* All the flexible ones that can meet there have one register between them. */
+/* The kernel's rule: all flexible claims that can meet on a CPU count as one register. */
 bool slots_full(const struct slots_cpu *cpu, const struct slots_task *task,
 		const struct slots *slots, int class)
 {
 	uint64_t guaranteed = 0;
 	bool flexible = false;
 
+	add_up(&slots->wide, cpu->number, class, &guaranteed, &flexible);
 	add_up(&cpu->claims, cpu->number, class, &guaranteed, &flexible);
 	if (task)
 		add_up(&task->claims, cpu->number, class, &guaranteed, &flexible);

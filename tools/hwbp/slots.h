@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's account of who holds the breakpoint registers. */
+/* Claims and registers, as listed in /sys/kernel/debug/hw_breakpoint/slots. */
 #ifndef HWBP_SLOTS_H
 #define HWBP_SLOTS_H
 
@@ -10,16 +10,16 @@
 
 #define SLOTS_MAX_CLASSES	4
 
-/* Instead of a CPU: any; instead of a task: none, the CPU itself. */
+/* Values of holding::cpu and holding::pid; any CPU without a task means all CPUs */
 #define SLOTS_ANY_CPU		(-1)
 #define SLOTS_NO_TASK		(-1)
-/* A CPU that no claim names. */
+/* Stands for any CPU that no claim names. */
 #define SLOTS_OTHER_CPU		(-2)
 
 /**
- * struct slots_class - registers that can stand in for each other
+ * struct slots_class - a class of interchangeable registers
  * @name: "any", "inst" or "data"
- * @slots: how many of them each CPU has
+ * @slots: number of registers of each CPU
  */
 struct slots_class {
 	char *name;
@@ -27,21 +27,20 @@ struct slots_class {
 };
 
 /**
- * struct holding - a claim, or what a register holds
- * @cpu: where
- * @pid: the task
- * @comm: its name, printable; NULL if there is no task
- * @slot: of a register: its number
- * @free: of a register: it holds nothing, and what follows is not set
- * @flexible: it takes turns with others
- * @class: index of the class; of a register, if there are several, -1 when the
- *	   kernel does not tell
- * @weight: of a claim: the number of registers
+ * struct holding - a claim, or the contents of a register
+ * @cpu: CPU, or SLOTS_ANY_CPU
+ * @pid: task, or SLOTS_NO_TASK
+ * @comm: name of the task, printable; NULL without a task
+ * @slot: register: its number
+ * @free: register: it is empty, and the members below are not set
+ * @flexible: the breakpoint is flexible: it is multiplexed with others
+ * @class: index of the class; -1 for a register of unknown class
+ * @weight: claim: number of registers
  * @type: "r", "w", "rw" or "x"
- * @len: bytes
- * @address: what it watches
- * @name: of @address; slots_read() leaves it to others to find one
- * @owner: who asked for it, as the kernel writes it
+ * @len: length of the watched range
+ * @address: watched address
+ * @name: symbol at @address; not set by slots_read()
+ * @owner: owner of the breakpoint, as the kernel prints it
  */
 struct holding {
 	int cpu;
@@ -66,10 +65,10 @@ struct holding_list {
 };
 
 /**
- * struct slots_cpu - a CPU that is online, or that someone has a claim on
- * @number: its number
- * @claims: its own claims, without those of tasks
- * @registers: none if it is offline
+ * struct slots_cpu - a CPU that is online or has claims
+ * @number: number of the CPU
+ * @claims: claims of the CPU, without claims of tasks and of all CPUs
+ * @registers: registers of the CPU; empty if it is offline
  */
 struct slots_cpu {
 	int number;
@@ -79,9 +78,9 @@ struct slots_cpu {
 
 /**
  * struct slots_task - a task that has claims
- * @pid: its number in the initial pid namespace
- * @comm: its name, printable
- * @claims: its claims
+ * @pid: thread ID in the initial pid namespace
+ * @comm: name of the task, printable
+ * @claims: claims of the task
  */
 struct slots_task {
 	pid_t pid;
@@ -90,17 +89,25 @@ struct slots_task {
 };
 
 /**
- * struct slots - the whole account
- * @claims: all claims, in the order in which they are to be shown
+ * struct slots - all claims and registers
+ * @classes: classes of registers
+ * @nr_classes: number of @classes
+ * @claims: all claims, in the order of output
  * @registers: all registers
- * @cpus: by number, with pieces of @claims and @registers
- * @tasks: by pid, with pieces of @claims
+ * @wide: claims of all CPUs, a part of @claims
+ * @cpus: CPUs by number; their lists are parts of @claims and @registers
+ * @nr_cpus: number of @cpus
+ * @cpus_room: capacity of @cpus
+ * @tasks: tasks by pid; their lists are parts of @claims
+ * @nr_tasks: number of @tasks
+ * @tasks_room: capacity of @tasks
  */
 struct slots {
 	struct slots_class classes[SLOTS_MAX_CLASSES];
 	unsigned int nr_classes;
 	struct holding_list claims;
 	struct holding_list registers;
+	struct holding_list wide;
 	struct slots_cpu *cpus;
 	size_t nr_cpus;
 	size_t cpus_room;
@@ -110,20 +117,20 @@ struct slots {
 };
 
 /*
- * Read the account from @path, or from where the kernel gives it if that is
- * NULL.  Dies with one line if that is not possible.
+ * Read and parse the list at @path, or the one in debugfs if @path is NULL. Exits with
+ * a one-line message on failure.
  */
 void slots_read(struct slots *slots, const char *path);
 
-/* The task @pid, NULL if it has no claim. */
+/* Find the task @pid, NULL if it has no claim. */
 const struct slots_task *slots_find_task(const struct slots *slots, pid_t pid);
 
-/* True if a claim of a task counts on a CPU. */
+/* Returns true if a claim of a task applies to a CPU. */
 bool slots_holds_on(const struct holding *claim, int cpu);
 
 /*
- * True if @cpu has no register of @class left for one more guaranteed claim of
- * @task; NULL is a task without claims.
+ * Returns true if one more guaranteed claim of @task for @cpu would fail. A NULL @task
+ * stands for a task without claims.
  */
 bool slots_full(const struct slots_cpu *cpu, const struct slots_task *task,
 		const struct slots *slots, int class);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the user sees of the kernel's account: who holds which registers. */
+/* Output of 'hwbp slots': claims and registers of CPUs and tasks. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "symbols.h"
 #include "util.h"
 
-/* A longer name does not widen the column of all others. */
+/* Maximum width of the NAME column; longer names overflow it. */
 #define MAX_NAME	40
 
 /* Inode of the initial pid namespace, the same on all machines. */
@@ -22,8 +22,8 @@
 
 /**
  * struct shown_task - a task that is shown
- * @task: with its claims
- * @process: that it belongs to; its own number if that is not known
+ * @task: the task and its claims
+ * @process: process ID of the task; its thread ID if that is not known
  */
 struct shown_task {
 	const struct slots_task *task;
@@ -31,15 +31,17 @@ struct shown_task {
 };
 
 /**
- * struct view - what is shown, and what is known for it
- * @slots: all of it
- * @process: -p, or 0: only this task, or the threads of this process
+ * struct view - the claims and registers to show
+ * @slots: all claims and registers
+ * @process: -p: show only this task, or the threads of this process; 0 for all
  * @cpu: --cpu, or SLOTS_ANY_CPU
- * @same_pids: the kernel's pids mean the same to us
- * @tasks: by pid
- * @syms: the process whose symbols were looked up last, NULL if it has none
- * @syms_of: its number
- * @name_width: of the column of names
+ * @same_pids: hwbp runs in the initial pid namespace, as pids of the kernel do
+ * @tasks: tasks to show, by pid
+ * @nr_tasks: number of @tasks
+ * @tasks_room: capacity of @tasks
+ * @syms: symbols of the process @syms_of, NULL if it has none
+ * @syms_of: process whose symbols were looked up last
+ * @name_width: width of the NAME column
  */
 struct view {
 	struct slots slots;
@@ -54,7 +56,7 @@ struct view {
 	int name_width;
 };
 
-/* ---- tasks, as far as they are still there ---- */
+/* ---- tasks ---- */
 
 static bool in_init_pid_ns(void)
 {
@@ -80,7 +82,7 @@ static pid_t process_of(const struct view *view, pid_t pid)
 	return process;
 }
 
-/* "456 (hwbp)", or "456" if it is gone. */
+/* "456 (hwbp)", or "456" if the task has exited */
 static char *task_text(const struct view *view, const char *pid)
 {
 	char *name = xasprintf("/proc/%s/comm", pid);
@@ -92,7 +94,7 @@ static char *task_text(const struct view *view, const char *pid)
 	return text;
 }
 
-/* ---- what is shown ---- */
+/* ---- selection ---- */
 
 static bool wants_process(const struct view *view, pid_t pid, pid_t process)
 {
@@ -154,7 +156,7 @@ static void check_choice(const struct view *view)
 	size_t i;
 
 	if (view->process && !view->nr_tasks && view->same_pids && access(name, F_OK))
-		die("no process %d", view->process);
+		die("no such process: %d", view->process);
 	free(name);
 	if (view->cpu == SLOTS_ANY_CPU)
 		return;
@@ -162,12 +164,12 @@ static void check_choice(const struct view *view)
 		if (view->slots.cpus[i].number == view->cpu)
 			return;
 	}
-	die("no CPU %d: it is not online, and there is no claim on it", view->cpu);
+	die("CPU %d is not online and has no claims", view->cpu);
 }
 
 /* ---- names of addresses ---- */
 
-/* The threads of a process have one address space. */
+/* Symbols of the process of @pid: its threads share one address space. */
 static struct symbols *symbols_of(struct view *view, pid_t pid)
 {
 	pid_t process = process_of(view, pid);
@@ -207,7 +209,7 @@ static void set_name(struct view *view, struct holding *h)
 		view->name_width = len;
 }
 
-/* What a register watches is mostly named already, for the claim of its task. */
+/* Reuse the name of a claim of the same task and address, if there is one. */
 static void set_register_name(struct view *view, struct holding *h)
 {
 	const struct slots_task *task = slots_find_task(&view->slots, h->pid);
@@ -252,6 +254,8 @@ static void find_names(struct view *view)
 	size_t i;
 
 	view->name_width = strlen("NAME");
+	for (i = 0; !view->process && i < view->slots.wide.nr; i++)
+		set_name(view, &view->slots.wide.entries[i]);
 	for (i = 0; i < view->nr_tasks; i++)
 		name_task(view, view->tasks[i].task);
 	for (i = 0; i < view->slots.nr_cpus; i++) {
@@ -283,12 +287,15 @@ static void print_summary(const struct view *view)
 
 	for (i = 0; i < slots->nr_cpus; i++)
 		of_cpus += slots->cpus[i].claims.nr;
-	of_tasks = slots->claims.nr - of_cpus;
+	of_tasks = slots->claims.nr - slots->wide.nr - of_cpus;
 	printf("registers of each CPU:");
 	for (i = 0; i < slots->nr_classes; i++)
 		printf("%s %u for %s", i ? "," : "", slots->classes[i].slots,
 		       purpose(&slots->classes[i]));
-	printf("; %zu claim%s of CPUs, %zu of %zu task%s\n\n", of_cpus, plural(of_cpus), of_tasks,
+	printf("; ");
+	if (slots->wide.nr)
+		printf("%zu claim%s of all CPUs, ", slots->wide.nr, plural(slots->wide.nr));
+	printf("%zu claim%s of CPUs, %zu of %zu task%s\n\n", of_cpus, plural(of_cpus), of_tasks,
 	       slots->nr_tasks, plural(slots->nr_tasks));
 }
 
@@ -304,7 +311,7 @@ static bool is_pid(const char *s)
 	return *s && !s[strspn(s, "0123456789")];
 }
 
-/* The kernel's "perf:456" and the like, for people. */
+/* Turn an owner such as "perf:456" into text. */
 static char *owner_text(const struct view *view, const char *owner)
 {
 	const char *colon = strchr(owner, ':'), *who = colon ? colon + 1 : "";
@@ -314,7 +321,7 @@ static char *owner_text(const struct view *view, const char *owner)
 	if (!strncmp(owner, "kernel:", 7))
 		return known ? xasprintf("kernel %s()", who) : xstrdup("kernel");
 	if (!strcmp(owner, "perf:-"))
-		return xstrdup("perf, by a task that is gone");
+		return xstrdup("perf, opener has exited");
 	if (!strcmp(owner, "ptrace:-"))
 		return xstrdup("ptrace, no tracer now");
 	if (!is_pid(who))
@@ -385,6 +392,21 @@ static void print_counts(const struct view *view, const struct holding_list *cla
 		printf(": %zu guaranteed, %zu flexible\n", guaranteed, flexible);
 }
 
+/* What kernel-wide breakpoints claim on every CPU, online or not. */
+static void print_wide(const struct view *view)
+{
+	const struct holding_list *claims = &view->slots.wide;
+	size_t i;
+
+	if (view->process || !claims->nr)
+		return;
+	printf("all CPUs");
+	print_counts(view, claims);
+	for (i = 0; i < claims->nr; i++)
+		print_claim(view, &claims->entries[i]);
+	putchar('\n');
+}
+
 static bool has_wanted_register(const struct view *view, const struct slots_cpu *cpu)
 {
 	size_t i;
@@ -437,7 +459,7 @@ static void print_task(const struct view *view, const struct shown_task *shown)
 	putchar('\n');
 }
 
-/* ---- who is full ---- */
+/* ---- full CPUs and tasks ---- */
 
 static void print_full_what(const struct slots *slots, int class)
 {
@@ -458,7 +480,7 @@ static const struct slots_task *find_full_task(const struct slots *slots,
 	return NULL;
 }
 
-/* A claim of a CPU has to fit beside each task. */
+/* A claim of a CPU has to fit next to the claims of each task. */
 static void print_full_cpu(const struct view *view, const struct slots_cpu *cpu, int class)
 {
 	const struct slots *slots = &view->slots;
@@ -473,7 +495,7 @@ static void print_full_cpu(const struct view *view, const struct slots_cpu *cpu,
 	print_full_what(slots, class);
 	if (task)
 		printf(" beside task %d (%s)", task->pid, task->comm);
-	printf(": a further guaranteed breakpoint%s is refused\n", task ? " of the CPU" : "");
+	printf(": a further guaranteed breakpoint%s fails\n", task ? " of the CPU" : "");
 }
 
 static char *append_range(char *list, int first, int last)
@@ -488,7 +510,7 @@ static char *append_range(char *list, int first, int last)
 	return longer;
 }
 
-/* The CPUs on which a task is full, such as "0-2,5". */
+/* List of the CPUs on which a task is full, such as "0-2,5" */
 static char *full_cpus(const struct view *view, const struct slots_task *task, int class)
 {
 	int first = SLOTS_OTHER_CPU, last = SLOTS_OTHER_CPU;
@@ -522,7 +544,7 @@ static void print_full_task(const struct view *view, const struct slots_task *ta
 		print_full_what(slots, class);
 		if (!everywhere)
 			printf(" on CPU %s", cpus);
-		printf(": a further guaranteed breakpoint is refused%s\n",
+		printf(": a further guaranteed breakpoint fails%s\n",
 		       everywhere ? "" : " there");
 	}
 	free(cpus);
@@ -546,7 +568,7 @@ static void print_full(const struct view *view)
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- report ---- */
 
 static void print_view(const struct view *view)
 {
@@ -554,6 +576,7 @@ static void print_view(const struct view *view)
 
 	print_summary(view);
 	print_titles(view);
+	print_wide(view);
 	for (i = 0; i < view->slots.nr_cpus; i++) {
 		if (wants_cpu(view, &view->slots.cpus[i]))
 			print_cpu(view, &view->slots.cpus[i]);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The program and its libraries, by libdwfl.
+ * Symbols of the program and its libraries, with libdwfl.
  *
- * Modules are reported from executable mappings alone, those found in
- * /proc/PID/maps as well as those told by the kernel's MMAP2 records later, so
- * that a place can still be named when the program has come to its end.
+ * Modules are reported to libdwfl from the executable mappings in /proc/PID/maps and in
+ * later PERF_RECORD_MMAP2 records.  Nothing else is read from the process, so places
+ * can be described after it has exited.
  */
 #define _GNU_SOURCE
 #include <dwarf.h>
@@ -23,12 +23,12 @@
 
 /**
  * struct mapped - one ELF file in the address space
- * @path: of the file
- * @fd: the file, kept open because the name may mean another file later
+ * @path: path of the file
+ * @fd: the file, kept open because @path may name another file later
+ * @reported: the file has been reported to libdwfl
  * @start: first address of the executable mapping
- * @end: first address after it
- * @bias: what is to be added to the addresses in the file
- * @reported: libdwfl knows it
+ * @end: first address behind the mapping
+ * @bias: difference between addresses in memory and in the file
  */
 struct mapped {
 	char *path;
@@ -41,12 +41,14 @@ struct mapped {
 
 /**
  * struct symbols - one address space
- * @dwfl: knows the @maps that are marked so
- * @stale: some of @maps are not
- * @removed: @dwfl knows one that is no longer mapped
+ * @dwfl: libdwfl handle
+ * @stale: some of @maps have not been reported to @dwfl
+ * @removed: a file that was reported to @dwfl is no longer mapped
  * @program: path of the program
- * @pid: whose /proc/PID/root to look below first, 0 when it is over
- * @maps: the files, the program first
+ * @pid: process; files are looked up below its /proc/PID/root first
+ * @maps: mapped files, the program first
+ * @nr_maps: number of @maps
+ * @room: capacity of @maps
  */
 struct symbols {
 	Dwfl *dwfl;
@@ -124,7 +126,7 @@ static bool is_program(const struct symbols *syms, const char *path)
 
 static int open_mapped(const struct symbols *syms, const char *path)
 {
-	/* The name may mean a pipe by now, which is not to be waited for. */
+	/* O_NONBLOCK: the path may name a pipe by now. */
 	int fd, flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 	char *proc;
 
@@ -137,7 +139,7 @@ static int open_mapped(const struct symbols *syms, const char *path)
 	return fd >= 0 ? fd : open(path, flags);
 }
 
-/* The bias of a file whose bytes from @pgoff on are mapped at @start. */
+/* Find the bias of a file that is mapped at @start from offset @pgoff on. */
 static bool find_bias(int fd, uint64_t start, uint64_t pgoff, uint64_t *bias)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -152,7 +154,7 @@ static bool find_bias(int fd, uint64_t start, uint64_t pgoff, uint64_t *bias)
 		if (!gelf_getphdr(elf, i, &phdr) || phdr.p_type != PT_LOAD ||
 		    !(phdr.p_flags & PF_X))
 			continue;
-		/* A mapping starts at the page that the segment starts in. */
+		/* The mapping starts at the page that contains the start of the segment. */
 		if (pgoff < (phdr.p_offset & ~0xfffULL) ||
 		    pgoff >= phdr.p_offset + phdr.p_filesz)
 			continue;
@@ -180,7 +182,7 @@ static void forget_overlapped(struct symbols *syms, uint64_t start, uint64_t end
 	}
 }
 
-/* True if the mapping is but one more piece of a known file. */
+/* Extend the mapping of a known file. Returns false if the file is not known. */
 static bool extend_known(struct symbols *syms, const char *path, uint64_t bias,
 			 uint64_t start, uint64_t end)
 {
@@ -218,7 +220,7 @@ void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_
 {
 	struct mapped new = { .start = start, .end = start + len };
 
-	/* "[vdso]", "//anon" and devices have nothing to look up. */
+	/* "[vdso]", "//anon" and devices have no symbols. */
 	if (path[0] != '/' || path[1] == '/' || !strncmp(path, "/dev/", 5))
 		return;
 	new.fd = open_mapped(syms, path);
@@ -234,7 +236,7 @@ void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_
 	add_mapped(syms, &new);
 }
 
-/* The path of the program, as /proc/PID/maps writes it. */
+/* Path of the program, as in /proc/PID/maps */
 static char *read_exe(pid_t pid)
 {
 	char *link = xasprintf("/proc/%d/exe", pid);
@@ -286,9 +288,9 @@ void symbols_read_maps(struct symbols *syms, pid_t pid)
 	int err = read_maps(syms, pid);
 
 	if (err)
-		die("no right to look at process %d: %s", pid, strerror(err));
+		die("no permission to read the maps of process %d: %s", pid, strerror(err));
 	if (!syms->nr_maps)
-		die("process %d has no program (it has ended, or is a thread of the kernel)", pid);
+		die("process %d has no program: it has exited or is a kernel thread", pid);
 }
 
 bool symbols_try_maps(struct symbols *syms, pid_t pid)
@@ -312,7 +314,7 @@ static void report(struct symbols *syms, struct mapped *map)
 		close(fd);
 }
 
-/* Modules cannot be taken away one by one and keep their files. */
+/* libdwfl cannot remove one module and keep the files of the others open. */
 static void start_over(struct symbols *syms)
 {
 	size_t i;
@@ -353,11 +355,11 @@ static const char *module_path(Dwfl_Module *mod)
 /* ---- names to addresses ---- */
 
 /**
- * struct search - a walk over the symbol tables
- * @file: if set, only symbols that come from this file
- * @name: the name looked for
- * @numbered: match "name.1" instead
- * @list: what was found
+ * struct search - a search of the symbol tables
+ * @file: if set, find only symbols of this source file or module
+ * @name: name to find
+ * @numbered: match "name.1" instead of "name"
+ * @list: matching symbols
  */
 struct search {
 	const char *file;
@@ -398,7 +400,7 @@ static void add_symbol(struct symbol_list *list, const struct symbol *new)
 {
 	size_t i;
 
-	/* Aliases are one place. */
+	/* Skip aliases: symbols of the same type and address. */
 	for (i = 0; i < list->nr; i++) {
 		struct symbol *old = &list->entries[i];
 
@@ -484,7 +486,7 @@ bool symbols_find_numbered(struct symbols *syms, const char *name, struct symbol
 
 /* ---- addresses to names ---- */
 
-/* The bytes of @mod from address @from on; *size is how many there are. */
+/* Code of @mod from address @from to the end of the section, *@size bytes */
 static const uint8_t *module_code(Dwfl_Module *mod, uint64_t from, size_t *size, bool *is64)
 {
 	GElf_Addr elf_addr, bias, offset;
@@ -500,7 +502,7 @@ static const uint8_t *module_code(Dwfl_Module *mod, uint64_t from, size_t *size,
 	elf_addr = from;
 	scn = dwfl_module_address_section(mod, &elf_addr, &bias);
 	data = scn ? elf_rawdata(scn, NULL) : NULL;
-	/* The address is relative to the section now. */
+	/* dwfl_module_address_section() made the address relative to the section. */
 	offset = elf_addr;
 	if (!data || !data->d_buf || offset >= data->d_size)
 		return NULL;
@@ -509,8 +511,8 @@ static const uint8_t *module_code(Dwfl_Module *mod, uint64_t from, size_t *size,
 }
 
 /*
- * The compilation unit that has @addr.  Not every compiler writes an index of
- * addresses (.debug_aranges).
+ * Find the compilation unit of @addr, also without an index (.debug_aranges), which
+ * not every compiler writes.
  */
 static Dwarf_Die *unit_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *bias)
 {
@@ -525,7 +527,7 @@ static Dwarf_Die *unit_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *bias)
 	return NULL;
 }
 
-/* The line of @addr; *start is the first address of its row in the line table. */
+/* Find the line of @addr and the first address of its row in the line table. */
 static Dwarf_Line *line_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Die **cu, Dwarf_Addr *start)
 {
 	Dwarf_Line *line;
@@ -539,7 +541,7 @@ static Dwarf_Line *line_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Die **cu, Dwar
 	return line;
 }
 
-/* Where code begins that runs on, one instruction after the other, to @addr. */
+/* Find the start of an instruction before @addr: start of a line or of a function. */
 static bool known_start(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *start)
 {
 	Dwarf_Die *cu;
@@ -564,8 +566,8 @@ static bool is_function_start(Dwfl_Module *mod, uint64_t addr)
 }
 
 /*
- * The instruction that made an access reported at @ip.  The line table and the
- * symbols say where instructions begin; without either, @ip - 1 is its last byte.
+ * Find the instruction that made an access reported at @ip. Decoding starts at the
+ * start of a line or function; without these, return @ip - 1, its last byte.
  */
 static uint64_t step_back(Dwfl_Module *mod, uint64_t ip, bool in_string)
 {
@@ -575,7 +577,7 @@ static uint64_t step_back(Dwfl_Module *mod, uint64_t ip, bool in_string)
 	size_t size;
 	bool is64;
 
-	/* Only a jump or a call gets there. */
+	/* No instruction ends at a function's start: a jump or call made the access. */
 	if (is_function_start(mod, ip))
 		return ip;
 	if (!known_start(mod, ip - 1, &start))
@@ -587,7 +589,7 @@ static uint64_t step_back(Dwfl_Module *mod, uint64_t ip, bool in_string)
 	return offset < 0 ? ip - 1 : start + offset;
 }
 
-/* The function whose body was put in line at @addr, NULL if there is none. */
+/* Name of the function that is inlined at @addr, NULL if there is none */
 static const char *inlined_at(Dwfl_Module *mod, uint64_t addr)
 {
 	Dwarf_Die *cu, *scopes = NULL;
@@ -623,7 +625,7 @@ static char *source_of(Dwfl_Module *mod, uint64_t addr)
 	file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
 	if (!file || dwarf_lineno(line, &nr) || nr <= 0)
 		return xstrdup("");
-	/* Relative to where it was compiled is shorter and says as much. */
+	/* Print a path relative to the directory of compilation. */
 	dir = dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &attr));
 	len = dir ? strlen(dir) : 0;
 	if (len && !strncmp(file, dir, len) && file[len] == '/')
@@ -682,7 +684,7 @@ char *symbols_name(struct symbols *syms, uint64_t address)
 	if (!mod)
 		return NULL;
 	name = dwfl_module_addrinfo(mod, address, &off, &sym, NULL, NULL, NULL);
-	/* A label without a size says nothing of what follows it. */
+	/* A symbol without a size covers only its own address. */
 	if (!name || (off && off >= sym.st_size)) {
 		dwfl_module_relocate_address(mod, &rel);
 		return xasprintf("[%s+%#lx]", base_name(module_path(mod)), (unsigned long)rel);
@@ -691,7 +693,7 @@ char *symbols_name(struct symbols *syms, uint64_t address)
 		snprintf(offset, sizeof(offset), "+%#lx", (unsigned long)off);
 	lib = is_program(syms, module_path(mod)) ? xstrdup("") :
 	      xasprintf(" [%s]", base_name(module_path(mod)));
-	/* Without its version: "stdout@GLIBC_2.2.5". */
+	/* Cut off a version, as in "stdout@GLIBC_2.2.5". */
 	text = xasprintf("%.*s%s%s", (int)strcspn(name, "@"), name, offset, lib);
 	free(lib);
 	return text;

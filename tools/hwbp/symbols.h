@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The program and its libraries: names to addresses and addresses to names. */
+/* Symbols and source lines of the program and its libraries. */
 #ifndef HWBP_SYMBOLS_H
 #define HWBP_SYMBOLS_H
 
@@ -14,30 +14,30 @@ struct symbols;
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *syms);
 
-/* Learn all executable mappings of a living process from /proc. */
+/* Add all executable mappings of a process from /proc. Exits on failure. */
 void symbols_read_maps(struct symbols *syms, pid_t pid);
 
-/* The same for a process that may end any time; false, not death, if there are none. */
+/* The same for a process that may exit at any time. Returns false on failure. */
 bool symbols_try_maps(struct symbols *syms, pid_t pid);
 
-/* Learn one executable mapping; @path may be one that is no file. */
+/* Add an executable mapping. A @path that is not a file ("[vdso]") is ignored. */
 void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_t len,
 		 uint64_t pgoff);
 
-/* Path of the program, for messages. */
+/* Path of the program, for messages */
 const char *symbols_program(const struct symbols *syms);
 
-/* How many libraries are known beside the program. */
+/* Number of libraries that are mapped besides the program */
 unsigned int symbols_nr_libraries(const struct symbols *syms);
 
 /**
- * struct symbol - one match of a name
- * @module: the program or library that has it
- * @file: base name of the source file of a local symbol, if the symbol table
- *	  tells it, else of the module
- * @name: as in the symbol table
- * @address: in the running program
- * @size: 0 if not known
+ * struct symbol - a symbol that was found
+ * @module: program or library that defines the symbol
+ * @file: base name of the source file of a local symbol, if the symbol table has
+ *	  it, else of the module
+ * @name: name in the symbol table
+ * @address: address in the running program
+ * @size: size in bytes, 0 if not known
  * @type: STT_*
  */
 struct symbol {
@@ -61,18 +61,18 @@ enum scope {
 };
 
 /*
- * All symbols called @name that lie at different addresses; with @file, only
- * those that come from it (see struct symbol).
+ * Find all symbols called @name, one per address. With @file, only symbols with that
+ * source file or module (see struct symbol) are found.
  */
 void symbols_find(struct symbols *syms, enum scope scope, const char *file,
 		  const char *name, struct symbol_list *list);
 
-/* The first symbol that the compiler made of a static variable @name: "name.0". */
+/* Find the symbol of a static variable in a function, which compilers name "name.0". */
 bool symbols_find_numbered(struct symbols *syms, const char *name, struct symbol *sym);
 
 /**
- * struct place - an instruction, as text
- * @where: function+offset, then the inlined function and the library if any
+ * struct place - text that describes an instruction
+ * @where: function+offset, then the inlined function and the library, if any
  * @function: name of the function, NULL if not known
  * @source: file:line, empty if not known
  */
@@ -83,11 +83,11 @@ struct place {
 };
 
 /**
- * enum back - which instruction an address stands for
- * @BACK_NONE: the one at this address
- * @BACK_ONE: the one that ends there
- * @BACK_STRING: a string instruction at this address that is not through yet,
- *		 if there is one, else the one that ends there
+ * enum back - the instruction that a reported address stands for
+ * @BACK_NONE: the instruction at the address
+ * @BACK_ONE: the instruction that ends at the address
+ * @BACK_STRING: a repeated string instruction at the address, if there is one, else
+ *		 the instruction that ends there
  */
 enum back {
 	BACK_NONE,
@@ -95,16 +95,16 @@ enum back {
 	BACK_STRING,
 };
 
-/* Name an instruction.  Kernel addresses are the business of kallsyms.h. */
+/* Describe an instruction in user space. See kallsyms_place() for the kernel. */
 void symbols_place(struct symbols *syms, uint64_t ip, enum back back, struct place *place);
 
 /*
- * Name what lies at an address: "variable+0x8 [library]", NULL if it is in no
- * file; to be freed.
+ * Symbol at an address: "variable+0x8 [library]", NULL if no file is mapped there; to
+ * be freed.
  */
 char *symbols_name(struct symbols *syms, uint64_t address);
 
-/* The libdwfl handle, for the unwinder; another one after a library is unmapped. */
+/* The libdwfl handle, for the unwinder. It changes when a library is unmapped. */
 Dwfl *symbols_dwfl(struct symbols *syms);
 
 #endif

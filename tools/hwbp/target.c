@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The process that is watched.
+ * The watched process.
  *
- * Addresses in a position-independent program are known only after exec.  A
- * program to launch is therefore traced until it has passed exec, or until it
- * comes to its entry point if the dynamic loader is to do its work first, and
- * let go when the events are in place.  It never runs as a traced program.
+ * Addresses in a position-independent program are known only after exec.  Therefore
+ * a launched program is traced until after exec, or, if libraries have to be loaded
+ * first, up to its entry point.  It is detached before it runs its own code, as soon
+ * as the events are open.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -32,7 +32,7 @@
 
 #define INT3	0xccUL
 
-/* The program that has been launched and not released yet. */
+/* Process that has been launched but not released; 0 if there is none */
 static pid_t unreleased;
 
 static void kill_unreleased(void)
@@ -47,7 +47,7 @@ static void open_pidfd(struct target *t)
 {
 	t->pidfd = syscall(SYS_pidfd_open, t->pid, 0);
 	if (t->pidfd < 0)
-		die("no process %d", t->pid);
+		die("no such process: %d", t->pid);
 }
 
 /* ---- launch ---- */
@@ -57,7 +57,7 @@ static void run_child(char **cmd, int go, int failed)
 	int err;
 	char c;
 
-	/* End of file means that the parent has given up. */
+	/* End of file: hwbp has exited. */
 	if (read(go, &c, 1) != 1)
 		_exit(EXIT_HWBP);
 	execvp(cmd[0], cmd);
@@ -73,12 +73,12 @@ static void die_cannot_exec(const char *name, int failed)
 
 	unreleased = 0;
 	if (read(failed, &err, sizeof(err)) != sizeof(err))
-		die("%s came to an end before it was started", name);
+		die("%s exited before it was started", name);
 	die_status(err == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_EXEC, "cannot run '%s': %s",
 		   name, strerror(err));
 }
 
-/* Wait for the next stop of the child; false if it is over. */
+/* Wait for the next stop of the child. Returns false if it has exited. */
 static bool wait_stop(pid_t pid, int *status)
 {
 	while (waitpid(pid, status, __WALL) < 0) {
@@ -94,7 +94,7 @@ static void resume(pid_t pid, int sig)
 		die("cannot resume process %d: %s", pid, strerror(errno));
 }
 
-/* The signal that a stopped child is to get when it is resumed. */
+/* Signal to inject when a stopped child is resumed, 0 for a ptrace event stop */
 static int pending_signal(int status)
 {
 	return status >> 16 ? 0 : WSTOPSIG(status);
@@ -131,7 +131,7 @@ void target_launch(struct target *t, char **cmd)
 	unreleased = t->pid;
 	atexit(kill_unreleased);
 	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL))
-		die("no right to trace '%s' (ptrace: %s)", cmd[0], strerror(errno));
+		die("no permission to trace '%s' (ptrace: %s)", cmd[0], strerror(errno));
 	if (write(go[1], "", 1) != 1)
 		die("pipe: %s", strerror(errno));
 	close(go[1]);
@@ -171,7 +171,8 @@ static unsigned long read_entry(pid_t pid)
 static void poke(pid_t pid, unsigned long addr, unsigned long word)
 {
 	if (ptrace(PTRACE_POKETEXT, pid, addr, word))
-		die("cannot stop process %d at its start: %s", pid, strerror(errno));
+		die("cannot write to the entry point of process %d: %s", pid,
+		    strerror(errno));
 }
 
 /* Let the child run until it executes the INT3 at @addr. */
@@ -183,7 +184,7 @@ static void wait_int3(struct target *t, unsigned long addr, struct user_regs_str
 		resume(t->pid, sig);
 		if (!wait_stop(t->pid, &status)) {
 			unreleased = 0;
-			die("the program came to an end before it was loaded");
+			die("the program exited while it was being loaded");
 		}
 		sig = pending_signal(status);
 		if (sig != SIGTRAP)
@@ -199,7 +200,7 @@ void target_run_to_entry(struct target *t)
 	struct user_regs_struct regs;
 	unsigned long word;
 
-	/* A 32-bit program has a smaller auxv; it is watched from its exec on. */
+	/* The auxv of a 32-bit program has another layout: leave it stopped at exec. */
 	if (!addr || addr >> 47)
 		return;
 	errno = 0;
@@ -211,7 +212,7 @@ void target_run_to_entry(struct target *t)
 	poke(t->pid, addr, word);
 	regs.rip = addr;
 	if (ptrace(PTRACE_SETREGS, t->pid, 0, &regs))
-		die("cannot set process %d back to its start: %s", t->pid, strerror(errno));
+		die("cannot reset process %d to its entry point: %s", t->pid, strerror(errno));
 }
 
 /* ---- attach ---- */
@@ -223,7 +224,7 @@ void target_attach(struct target *t, pid_t pid)
 	t->launched = false;
 	t->pid = pid;
 	if (access(name, F_OK))
-		die("no process %d", pid);
+		die("no such process: %d", pid);
 	free(name);
 	open_pidfd(t);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The process that is watched: launched by us, or attached to. */
+/* The watched process: launched by hwbp, or running already. */
 #ifndef HWBP_TARGET_H
 #define HWBP_TARGET_H
 
@@ -8,10 +8,10 @@
 #include <sys/types.h>
 
 /**
- * struct target - the process
- * @pid: its number
- * @pidfd: readable when the process is over
- * @launched: it is our child
+ * struct target - the watched process
+ * @pid: process ID
+ * @pidfd: file descriptor that becomes readable when the process exits
+ * @launched: the process is a child of hwbp
  */
 struct target {
 	pid_t pid;
@@ -20,24 +20,24 @@ struct target {
 };
 
 /*
- * Start @cmd and stop it right after exec, before its first instruction.  Until
- * target_release() the program dies with us, so that nothing runs unwatched.
+ * Start @cmd and stop it right after exec, before its first instruction. The program
+ * is killed if hwbp exits before target_release(), so that it never runs unwatched.
  */
 void target_launch(struct target *t, char **cmd);
 
-/* Let a launched program run until its libraries are loaded, and stop it again. */
+/* Run a launched program to its entry point, where its libraries are loaded. */
 void target_run_to_entry(struct target *t);
 
-/* Let a launched program run, no longer traced. */
+/* Stop tracing a launched program, and let it run. */
 void target_release(struct target *t);
 
-/* Take a running process; it is neither traced nor stopped. */
+/* Use a running process, which is neither traced nor stopped. */
 void target_attach(struct target *t, pid_t pid);
 
-/* True if a launched program has ended already. */
+/* Returns true if a launched program has exited. */
 bool target_is_over(const struct target *t);
 
-/* Wait for a launched program; returns the exit status that stands for its end. */
+/* Wait for a launched program. Returns its exit status, 128+N for signal N. */
 int target_wait(const struct target *t);
 
 struct tids {
@@ -46,7 +46,7 @@ struct tids {
 	size_t room;
 };
 
-/* The threads that @t has now. */
+/* Read the list of the threads of @t. */
 void target_threads(const struct target *t, struct tids *tids);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Names of threads, and which processes still run the program that is watched. */
+/* Names of threads, and the processes that have executed another program. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 
 /**
  * struct task - one thread
- * @tid: its number
- * @comm: its name, printable
- * @runs_other: of a process (the thread with its number): has executed another
- *		program
+ * @next: next task in the hash bucket
+ * @tid: thread ID
+ * @runs_other: for a main thread: the process has executed another program
+ * @comm: name, printable
  */
 struct task {
 	struct task *next;
@@ -55,7 +55,7 @@ static void set_comm(struct task *task, const char *comm)
 	char *p;
 
 	snprintf(task->comm, sizeof(task->comm), "%s", comm);
-	/* A name stays one column and does nothing to a terminal. */
+	/* The name is one column of the report, and may reach a terminal. */
 	for (p = task->comm; *p; p++) {
 		if (*p <= ' ' || *p > '~')
 			*p = '_';
@@ -72,7 +72,7 @@ void tasks_fork(struct tasks *tasks, pid_t pid, pid_t ppid, pid_t tid, pid_t pti
 {
 	struct task *parent = find(tasks, ptid), *task = find_or_add(tasks, tid);
 
-	/* The number may have had another owner before. */
+	/* The thread ID may have been in use before. */
 	task->runs_other = pid != ppid && tasks_runs_other(tasks, ppid);
 	if (parent)
 		memcpy(task->comm, parent->comm, sizeof(task->comm));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Names of threads, and which processes still run the program that is watched. */
+/* Names of threads, and the processes that have executed another program. */
 #ifndef HWBP_TASKS_H
 #define HWBP_TASKS_H
 
@@ -8,12 +8,12 @@
 
 struct tasks;
 
-/* With all threads that @pid has now. */
+/* Read the names of all threads of @pid. */
 struct tasks *tasks_new(pid_t pid);
 
 void tasks_comm(struct tasks *tasks, pid_t pid, pid_t tid, const char *comm);
 void tasks_fork(struct tasks *tasks, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid);
-/* @pid executes another program: what its addresses mean is not known. */
+/* @pid has executed another program: its addresses cannot be resolved any more. */
 void tasks_exec(struct tasks *tasks, pid_t pid);
 
 const char *tasks_name(struct tasks *tasks, pid_t tid);

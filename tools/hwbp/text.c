@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of changes of kernel text.  A CPU's event is told of the changes which
- * that CPU makes, so there is one a CPU.  It counts nothing.
+ * Record changes of kernel text.  A change is recorded in the events of the CPU that
+ * makes it, so there is one dummy event per CPU.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,9 +19,8 @@
 			 1ULL << PERF_RECORD_LOST)
 
 /*
- * A tracer that is switched on changes tens of thousands of places at once, at
- * 50 bytes a record.  This is the size of the buffer of each CPU as long as
- * those of all together stay within a limit.
+ * Buffer size of each CPU, and its limit for all CPUs together. Enabling a tracer
+ * changes tens of thousands of instructions, with a record of about 50 bytes each.
  */
 #define RING_MB		4
 #define ALL_RINGS_MB	64
@@ -30,7 +29,7 @@ struct text {
 	struct rings *rings;
 };
 
-/* What read(2) of an event gives. */
+/* Result of read(2) of an event with READ_FORMAT */
 struct reading {
 	uint64_t count;
 	uint64_t enabled_ns;
@@ -39,18 +38,18 @@ struct reading {
 
 #define READ_FORMAT	(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST)
 
-/* ---- why it is not possible ---- */
+/* ---- error messages ---- */
 
-static void die_no_right(const struct options *opt)
+static void die_no_permission(const struct options *opt)
 {
 	long paranoid = read_paranoid();
 
 	if (opt->areas)
-		die("no right to see whole areas of kernel text: that needs CAP_PERFMON");
+		die("no permission to record areas of kernel text: requires CAP_PERFMON");
 	if (paranoid > 0)
-		die("no right to listen to all CPUs: %s 0 or less (it is %ld)",
-		    "that needs CAP_PERFMON or a kernel.perf_event_paranoid of", paranoid);
-	die("no right to listen to all CPUs: a security module or lockdown forbids it");
+		die("no permission to record on all CPUs: %s 0 or less (it is %ld)",
+		    "requires CAP_PERFMON or a kernel.perf_event_paranoid of", paranoid);
+	die("no permission to record on all CPUs: denied by a security module or lockdown");
 }
 
 static void die_open(const struct options *opt, int err)
@@ -58,18 +57,18 @@ static void die_open(const struct options *opt, int err)
 	switch (err) {
 	case EACCES:
 	case EPERM:
-		die_no_right(opt);
+		die_no_permission(opt);
 		break;
 	case EINVAL:
 		if (opt->areas)
-			die("this kernel does not tell of areas of its text (attr.text_area)");
-		die("this kernel does not tell of changes of its text (attr.text_poke)");
+			die("this kernel does not record areas of its text (attr.text_area)");
+		die("this kernel does not record changes of its text (attr.text_poke)");
 	case ENOSYS:
 		die("this kernel has no perf events");
 	case EMFILE:
-		die("too many open files: there is one a CPU (see ulimit -n)");
+		die("too many open files: each CPU needs one (see ulimit -n)");
 	default:
-		die("cannot listen to changes of kernel text: %s", strerror(err));
+		die("cannot record changes of kernel text: %s", strerror(err));
 	}
 }
 
@@ -88,14 +87,14 @@ static void fill_attr(struct perf_event_attr *attr)
 	attr->clockid = CLOCK_MONOTONIC;
 	attr->ksymbol = 1;
 	attr->text_poke = 1;
-	/* Each record wakes us. */
+	/* Wake up for each record. */
 	attr->watermark = 1;
 	attr->wakeup_watermark = 1;
 }
 
 /*
- * attr.text_area: the bit after attr.sigtrap. The headers that this is built with
- * may be older than the kernel and lack its name.
+ * Set attr.text_area, the bit behind attr.sigtrap, without its name: installed kernel
+ * headers may be older than the running kernel.
  */
 static void set_text_area(struct perf_event_attr *attr)
 {
@@ -137,7 +136,7 @@ struct text *text_open(const struct options *opt)
 	wanted = ring_pages(opt, rings_nr(text->rings));
 	pages = rings_map(text->rings, wanted);
 	if (opt->ring_mb && pages < wanted)
-		note("the kernel allows buffers of %zu kB only", pages * getpagesize() >> 10);
+		note("the kernel limits the buffers to %zu kB", pages * getpagesize() >> 10);
 	return text;
 }
 
@@ -161,13 +160,14 @@ struct rings *text_rings(const struct text *text)
 
 /* ---- records ---- */
 
-/* Who is to be told. */
-struct listener {
+/* Argument of handle_record() */
+struct consumer {
 	const struct text_ops *ops;
 	void *arg;
 };
 
-static void tell_change(const struct listener *listener, const struct perf_event_header *header)
+static void handle_change(const struct consumer *consumer,
+			  const struct perf_event_header *header)
 {
 	const struct {
 		struct perf_event_header header;
@@ -187,10 +187,10 @@ static void tell_change(const struct listener *listener, const struct perf_event
 		.new_len = r->new_len,
 	};
 
-	listener->ops->change(listener->arg, &change);
+	consumer->ops->change(consumer->arg, &change);
 }
 
-static void tell_area(const struct listener *listener, const struct perf_event_header *header)
+static void handle_area(const struct consumer *consumer, const struct perf_event_header *header)
 {
 	const struct {
 		struct perf_event_header header;
@@ -211,10 +211,10 @@ static void tell_area(const struct listener *listener, const struct perf_event_h
 		.name = r->name,
 	};
 
-	listener->ops->area(listener->arg, &area);
+	consumer->ops->area(consumer->arg, &area);
 }
 
-static void tell_lost(const struct listener *listener, const struct perf_event_header *header)
+static void handle_lost(const struct consumer *consumer, const struct perf_event_header *header)
 {
 	const struct {
 		struct perf_event_header header;
@@ -223,34 +223,34 @@ static void tell_lost(const struct listener *listener, const struct perf_event_h
 	} *r = (const void *)header;
 	const struct sample_id *id = record_sample_id(header);
 
-	listener->ops->lost(listener->arg, id->time, id->cpu, r->lost);
+	consumer->ops->lost(consumer->arg, id->time, id->cpu, r->lost);
 }
 
-static void tell(void *arg, const struct perf_event_header *header)
+static void handle_record(void *arg, const struct perf_event_header *header)
 {
-	const struct listener *listener = arg;
+	const struct consumer *consumer = arg;
 
 	switch (header->type) {
 	case PERF_RECORD_TEXT_POKE:
-		tell_change(listener, header);
+		handle_change(consumer, header);
 		break;
 	case PERF_RECORD_KSYMBOL:
-		tell_area(listener, header);
+		handle_area(consumer, header);
 		break;
 	case PERF_RECORD_LOST:
-		tell_lost(listener, header);
+		handle_lost(consumer, header);
 		break;
 	}
 }
 
 bool text_drain(struct text *text, uint64_t until, const struct text_ops *ops, void *arg)
 {
-	struct listener listener = { .ops = ops, .arg = arg };
+	struct consumer consumer = { .ops = ops, .arg = arg };
 
-	return rings_drain(text->rings, until, tell, &listener);
+	return rings_drain(text->rings, until, handle_record, &consumer);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing records ---- */
 
 uint64_t text_nr_lost(const struct text *text)
 {
@@ -258,7 +258,7 @@ uint64_t text_nr_lost(const struct text *text)
 	uint64_t nr = 0;
 	size_t i;
 
-	/* The kernel tells of lost records only when there is room for one again. */
+	/* PERF_RECORD_LOST is written only when the buffer has room again. */
 	for (i = 0; i < rings_nr(text->rings); i++) {
 		if (read(rings_fd(text->rings, i), &reading, sizeof(reading)) == sizeof(reading))
 			nr += reading.lost;
@@ -282,7 +282,7 @@ static bool read_enabled(const struct text *text, int cpu, uint64_t *enabled_ns)
 	return false;
 }
 
-/* An event whose CPU has been offline is there, but its time stands still. */
+/* The enabled time of an event whose CPU has been offline does not advance any more. */
 static void note_cpu(void *arg, int cpu)
 {
 	struct timespec moment = { .tv_nsec = 1000000 };
@@ -294,7 +294,8 @@ static void note_cpu(void *arg, int cpu)
 		if (!read_enabled(text, cpu, &after) || after > before)
 			return;
 	}
-	note("CPU %d came online meanwhile: what it changed since then is not shown", cpu);
+	note("CPU %d came online during the report: its changes since then are not shown",
+	     cpu);
 }
 
 void text_note_cpus(struct text *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Changes of kernel text, as the kernel tells of them. */
+/* Recording of changes of kernel text (PERF_RECORD_TEXT_POKE, PERF_RECORD_KSYMBOL). */
 #ifndef HWBP_TEXT_H
 #define HWBP_TEXT_H
 
@@ -12,10 +12,14 @@
 struct text;
 
 /**
- * struct text_change - some bytes of text became others
+ * struct text_change - a change of text
  * @time: CLOCK_MONOTONIC in nanoseconds
- * @cpu: that made the change
- * @old_len: 0 if the text is new
+ * @cpu: CPU that made the change
+ * @address: first address that changed
+ * @old_bytes: bytes before the change
+ * @old_len: length of @old_bytes, 0 if the text is new
+ * @new_bytes: bytes after the change
+ * @new_len: length of @new_bytes, 0 if the text is gone
  */
 struct text_change {
 	uint64_t time;
@@ -28,8 +32,14 @@ struct text_change {
 };
 
 /**
- * struct text_area - text became known by a name, or no longer is
- * @kind: PERF_RECORD_KSYMBOL_TYPE_...
+ * struct text_area - a symbol of text was registered or unregistered
+ * @time: CLOCK_MONOTONIC in nanoseconds
+ * @cpu: CPU that made the change
+ * @address: start of the text
+ * @len: length of the text
+ * @kind: PERF_RECORD_KSYMBOL_TYPE_*
+ * @gone: the symbol was unregistered
+ * @name: the symbol
  */
 struct text_area {
 	uint64_t time;
@@ -41,26 +51,26 @@ struct text_area {
 	const char *name;
 };
 
-/* Told, in the order of time, what happened. */
+/* Handlers of records. text_drain() calls them in the order of time. */
 struct text_ops {
 	void (*change)(void *arg, const struct text_change *change);
 	void (*area)(void *arg, const struct text_area *area);
 	void (*lost)(void *arg, uint64_t time, uint32_t cpu, uint64_t nr);
 };
 
-/* Listen on all CPUs.  Dies with one line if that is not possible. */
+/* Start recording on all CPUs. Exits with a one-line message on failure. */
 struct text *text_open(const struct options *opt);
 
-/* From here on nothing comes any more. */
+/* Stop recording. */
 void text_stop(struct text *text);
 
-/* As rings_drain(). */
+/* Call @ops for the records older than @until; see rings_drain(). */
 bool text_drain(struct text *text, uint64_t until, const struct text_ops *ops, void *arg);
 
-/* How many records there was no room for, told of or not; when stopped. */
+/* Number of records for which a buffer had no room; call it after text_stop(). */
 uint64_t text_nr_lost(const struct text *text);
 
-/* One note for each CPU that is online and not listened to; before the stop. */
+/* Print a note for each online CPU that is not recorded; call it before text_stop(). */
 void text_note_cpus(struct text *text);
 
 struct rings *text_rings(const struct text *text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Names of kernel text.  Records tell of what comes and goes as long as we
- * listen; the rest is in /proc/kallsyms, which for modules has to be read anew
- * when an address turns up that it did not have, or text that is new.  By then
- * the address may belong to something else.
+ * Symbols of kernel text.  PERF_RECORD_KSYMBOL reports symbols that are added and
+ * removed during the report; all others, and those of modules, are in /proc/kallsyms,
+ * which is read again when an address is not found or text is new.  The address may
+ * then belong to another symbol already.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,9 +13,8 @@
 #include "util.h"
 
 /*
- * How far from the start of a symbol still is that symbol, outside of the text of
- * the kernel itself: modules, BPF programs and trampolines have anything beside
- * them, text whose name is not known yet or no longer, too.
+ * Maximum offset from the start of a symbol outside of the core kernel. Text behind a
+ * module, BPF program or trampoline may have no symbol yet, or no longer.
  */
 #define MAX_PIECE	0x1000
 
@@ -26,12 +25,14 @@ struct area {
 };
 
 /**
- * struct text_names - what is known
- * @core: where the text of the kernel itself begins, 0 if we may not know names
- * @core_end: where it ends
- * @areas: that records have told of
- * @stale: the kernel's names may be out of date
- * @asked: they have been read in this piece of time
+ * struct text_names - known symbols
+ * @core: start of the core kernel's text, 0 if addresses cannot be read
+ * @core_end: end of the core kernel's text
+ * @areas: areas from PERF_RECORD_KSYMBOL
+ * @nr: number of @areas
+ * @room: capacity of @areas
+ * @stale: the symbols from /proc/kallsyms may be out of date
+ * @asked: /proc/kallsyms has been read since text_names_begin()
  */
 struct text_names {
 	uint64_t core;
@@ -51,7 +52,7 @@ struct text_names *text_names_new(void)
 	names->core = kallsyms_address("_stext");
 	names->core_end = kallsyms_address("_etext");
 	if (!names->core)
-		note("no right to see addresses in /proc/kallsyms: symbols are not shown");
+		note("no permission to read addresses in /proc/kallsyms: no symbols are shown");
 	return names;
 }
 
@@ -64,7 +65,7 @@ static const struct area *find_area(const struct text_names *names, uint64_t add
 {
 	size_t i;
 
-	/* The youngest one, lest an old one is there whose end was lost. */
+	/* Newest first: the record that removes an older area may have been lost. */
 	for (i = names->nr; i > 0; i--) {
 		if (address - names->areas[i - 1].start < names->areas[i - 1].len)
 			return &names->areas[i - 1];
@@ -90,7 +91,7 @@ void text_names_remove(struct text_names *names, uint64_t start, uint64_t len)
 		else
 			names->areas[kept++] = names->areas[i];
 	}
-	/* One that was there before is still among the names of the kernel. */
+	/* The area is older than the report, so its symbol is from /proc/kallsyms. */
 	if (kept == names->nr)
 		names->stale = true;
 	names->nr = kept;
@@ -116,7 +117,7 @@ static void reread(struct text_names *names)
 	names->asked = true;
 }
 
-/* That text keeps its names. */
+/* Symbols of the core kernel never change. */
 static bool is_core(const struct text_names *names, uint64_t address)
 {
 	return address >= names->core && address < names->core_end;

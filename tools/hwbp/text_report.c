@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the user sees of changes of kernel text: each as it comes, and the counts. */
+/* Output of 'hwbp text': each change, and the counts per symbol. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 
 #define NR_BUCKETS	4096
 
-/* Without -a: bytes of a change, and symbols among the counts. */
+/* Limits without -a: bytes of a change, symbols in the list of counts */
 #define MAX_BYTES	16
 #define MAX_SYMBOLS	20
 
-/* A symbol whose text changed; others may have the same name. */
+/* A symbol whose text changed; its name need not be unique. */
 struct changed {
 	struct changed *next;
 	char *name;
@@ -24,10 +24,18 @@ struct changed {
 };
 
 /**
- * struct text_report - what has been shown
- * @symbols: the symbols by a hash of where they begin
- * @changes: of text that was there and stayed
- * @lost: records that the kernel has told to be lost
+ * struct text_report - state of the report
+ * @opt: command line
+ * @out: output file
+ * @start: time at which the report began
+ * @names: symbols of the kernel
+ * @symbols: symbols with changes, hashed by their start
+ * @changes: number of changes of existing text
+ * @new_text: number of records of new text
+ * @gone_text: number of records of text that is gone
+ * @registered: number of symbols registered
+ * @unregistered: number of symbols unregistered
+ * @lost: number of lost records that PERF_RECORD_LOST has reported so far
  */
 struct text_report {
 	const struct options *opt;
@@ -73,7 +81,7 @@ void text_report_flush(struct text_report *rep)
 	text_names_begin(rep->names);
 }
 
-/* ---- what happened ---- */
+/* ---- records ---- */
 
 static void print_time(const struct text_report *rep, uint64_t time, uint32_t cpu)
 {
@@ -218,7 +226,7 @@ void text_report_lost(struct text_report *rep, uint64_t time, uint32_t cpu, uint
 	if (rep->opt->quiet || time < rep->start)
 		return;
 	print_time(rep, time, cpu);
-	fprintf(rep->out, "LOST: %" PRIu64 " record%s of this CPU, too fast to be read\n",
+	fprintf(rep->out, "LOST: %" PRIu64 " record%s of this CPU, the buffer was full\n",
 		nr, plural(nr));
 }
 
@@ -281,7 +289,7 @@ void text_report_end(struct text_report *rep, uint64_t lost)
 		fprintf(rep->out, "LOST: %" PRIu64 " record%s at the end\n", lost - rep->lost,
 			plural(lost - rep->lost));
 	if (lost)
-		fprintf(rep->out, "%" PRIu64 " record%s missing; -b gives room for more\n", lost,
+		fprintf(rep->out, "%" PRIu64 " record%s missing; use -b for larger buffers\n", lost,
 			lost == 1 ? " is" : "s are");
 	free(list);
 	flush_output(rep->out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Callers of an access.  A hit brings the registers and a copy of the topmost
- * part of the stack; libdwfl walks up with the unwind tables of the program, so
- * that code without frame pointers, such as memcpy(), is no obstacle.
+ * Callers of an access.  A hit contains the registers and a copy of the top of the
+ * stack.  libdwfl unwinds it with the unwind tables of the program, which works for
+ * code without frame pointers, such as memcpy(), too.
  */
 #include <elfutils/libdwfl.h>
 #include <stdlib.h>
@@ -12,11 +12,13 @@
 #include "util.h"
 
 /**
- * struct unwinder - state of the walk that goes on
+ * struct unwinder - state of an unwind
  * @syms: modules and their unwind tables
  * @pid: the process, for libdwfl
- * @user: the hit
- * @ips: where return addresses go
+ * @user: registers and stack of the hit
+ * @ips: return addresses
+ * @nr: number of frames so far, the innermost function included
+ * @max: size of @ips
  */
 struct unwinder {
 	struct symbols *syms;
@@ -32,7 +34,7 @@ static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
 	struct unwinder *u = arg;
 
 	(void)dwfl;
-	/* There is one, and it comes once. */
+	/* There is only one thread. */
 	if (*thread_arg)
 		return 0;
 	*thread_arg = u;
@@ -47,7 +49,7 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 	return true;
 }
 
-/* What is not on the stack is constant data of a module, if anything. */
+/* Memory outside of the stack copy can only be read if it is constant data of a file. */
 static bool read_module(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result)
 {
 	Dwfl_Module *mod = dwfl_addrmodule(dwfl, addr);
@@ -79,7 +81,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *result, void *a
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const uint64_t *regs = ((struct unwinder *)arg)->user->regs;
-	/* The order of the DWARF numbers 0 to 16. */
+	/* Ordered by DWARF register number, 0 to 16 */
 	Dwarf_Word dwarf[NR_USER_REGS] = {
 		regs[USER_AX], regs[USER_DX], regs[USER_CX], regs[USER_BX],
 		regs[USER_SI], regs[USER_DI], regs[USER_BP], regs[USER_SP],
@@ -126,7 +128,7 @@ size_t unwinder_callers(struct unwinder *u, const struct user_regs *user, uint64
 {
 	Dwfl *dwfl = symbols_dwfl(u->syms);
 
-	/* libdwfl wants the registers of a 32-bit program in another order. */
+	/* Not implemented for 32-bit programs: DWARF numbers registers differently. */
 	if (!user->is64)
 		return 0;
 	if (dwfl_pid(dwfl) < 0 && !dwfl_attach_state(dwfl, NULL, u->pid, &thread_callbacks, u))

@@ -10,7 +10,7 @@
 
 static void message(const char *prefix, const char *fmt, va_list ap)
 {
-	/* What was reported so far stands before the message. */
+	/* Print the report so far before the message. */
 	fflush(NULL);
 	fputs(prefix, stderr);
 	vfprintf(stderr, fmt, ap);

@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /*
- * Exit statuses of hwbp itself.  Everything else is the status of the program
- * that was launched; the values are those of timeout(1) and env(1).
+ * Exit statuses of hwbp itself, the same as those of timeout(1) and env(1). Any other
+ * status is that of the launched program.
  */
 #define EXIT_HWBP		125
 #define EXIT_CANNOT_EXEC	126
@@ -20,14 +20,14 @@
 
 #define PRINTF(fmt, args)	__attribute__((format(printf, fmt, args)))
 
-/* One line "hwbp: ..." on stderr, then exit with @status. */
+/* Print "hwbp: ..." to stderr and exit with @status. */
 void die_status(int status, const char *fmt, ...) __attribute__((noreturn)) PRINTF(2, 3);
-/* The same with status EXIT_HWBP. */
+/* Print "hwbp: ..." to stderr and exit with EXIT_HWBP. */
 void die(const char *fmt, ...) __attribute__((noreturn)) PRINTF(1, 2);
-/* One line "hwbp: note: ..." on stderr. */
+/* Print "hwbp: note: ..." to stderr. */
 void note(const char *fmt, ...) PRINTF(1, 2);
 
-/* These die when memory runs out, so they never return NULL. */
+/* Never return NULL: exit if memory runs out. */
 void *xrealloc(void *old, size_t size);
 void *xzalloc(size_t size);
 char *xstrdup(const char *s);
@@ -48,22 +48,22 @@ char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 /* The part of @path after the last slash. */
 const char *base_name(const char *path);
 
-/* Replace what would do something to a terminal; returns @s. */
+/* Replace control characters and non-ASCII bytes by '?'. Returns @s. */
 char *printable(char *s);
 
-/* First line of a small file without its newline, NULL when unreadable. */
+/* First line of a file without its newline, NULL if it cannot be read; to be freed */
 char *read_line_of(const char *path);
 
-/* Where to write to: the file @path, which becomes empty, or stdout for NULL. */
+/* Truncate and open the file @path for writing; stdout if @path is NULL. */
 FILE *open_output(const char *path);
 
-/* Write out what @out still holds; dies if that, or anything before it, failed. */
+/* Flush @out. Exits with a one-line message if this or an earlier write failed. */
 void flush_output(FILE *out);
 
 /* Call @fn for each CPU that is online. */
 void visit_online_cpus(void (*fn)(void *arg, int cpu), void *arg);
 
-/* The setting kernel.perf_event_paranoid. */
+/* Value of kernel.perf_event_paranoid, 2 if it cannot be read */
 long read_paranoid(void);
 
 /* CLOCK_MONOTONIC in nanoseconds. */

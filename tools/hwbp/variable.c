@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Members of structures and arrays: find the variable's DIE by its name and
- * address, then follow the path through the types.
+ * Members of structures and arrays: find the DIE of the variable by name and address,
+ * then follow the path through the types.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -24,7 +24,7 @@ static bool has_address(Dwarf_Die *die, Dwarf_Addr addr)
 		return false;
 	if (expr[0].atom == DW_OP_addr)
 		return expr[0].number == addr;
-	/* Indirect through .debug_addr (DW_OP_addrx). */
+	/* DW_OP_addrx: the address is in .debug_addr. */
 	if (dwarf_getlocation_attr(&attr, expr, &result) ||
 	    dwarf_formaddr(&result, &expr[0].number))
 		return false;
@@ -57,7 +57,7 @@ static bool find_variable(Dwarf_Die *scope, const char *name, Dwarf_Addr addr, D
 			return true;
 		if (dwarf_tag(&die) != DW_TAG_variable)
 			continue;
-		/* A definition may name its declaration for name and type. */
+		/* dwarf_diename() follows DW_AT_specification to a declaration. */
 		die_name = dwarf_diename(&die);
 		if (die_name && !strcmp(die_name, name) && has_address(&die, addr)) {
 			*var = die;
@@ -69,7 +69,7 @@ static bool find_variable(Dwarf_Die *scope, const char *name, Dwarf_Addr addr, D
 
 /* ---- its type ---- */
 
-/* The type of @die without typedefs and qualifiers. */
+/* Find the type of @die, without typedefs and qualifiers. */
 static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attr;
@@ -91,13 +91,13 @@ static bool member_offset(Dwarf_Die *member, Dwarf_Word *offset)
 	Dwarf_Attribute attr;
 
 	*offset = 0;
-	/* The members of a union have none. */
+	/* Members of a union have no offset. */
 	if (!dwarf_attr(member, DW_AT_data_member_location, &attr))
 		return !dwarf_hasattr(member, DW_AT_data_bit_offset);
 	return !dwarf_formudata(&attr, offset);
 }
 
-/* Find the member @name in a structure or in a nameless one inside it. */
+/* Find the member @name of a structure, or of an unnamed structure in it. */
 static bool find_member(Dwarf_Die *type, const char *name, Dwarf_Die *found,
 			Dwarf_Word *offset)
 {
@@ -114,7 +114,7 @@ static bool find_member(Dwarf_Die *type, const char *name, Dwarf_Die *found,
 		member_name = dwarf_diename(&member);
 		if (member_name && !strcmp(member_name, name)) {
 			if (dwarf_hasattr(&member, DW_AT_bit_size))
-				die("'%s' is a bit field: give the bytes that it lies in", name);
+				die("'%s' is a bit field: watch the bytes that contain it", name);
 			*found = member;
 			return member_offset(&member, offset);
 		}
@@ -128,7 +128,7 @@ static bool find_member(Dwarf_Die *type, const char *name, Dwarf_Die *found,
 	return false;
 }
 
-/* How many elements an array of one dimension has, 0 if that is not known. */
+/* Number of elements of a one-dimensional array, 0 if not known */
 static Dwarf_Word array_length(Dwarf_Die *array)
 {
 	Dwarf_Attribute attr;
@@ -154,10 +154,10 @@ static bool has_one_dimension(Dwarf_Die *array)
 /* ---- the path ---- */
 
 /**
- * struct step - where the walk along the path has come to
- * @whole: the path as written, for messages
- * @type: type of what @offset points to
- * @offset: from the start of the variable
+ * struct step - position in the path
+ * @whole: the whole path, for messages
+ * @type: type of the member at @offset
+ * @offset: offset from the start of the variable
  */
 struct step {
 	const char *whole;
@@ -174,12 +174,12 @@ static const char *step_member(struct step *step, const char *path)
 
 	name = xasprintf("%.*s", (int)len, path);
 	if (!is_structure(&step->type))
-		die("%s: what should have a member '%s' is no structure", step->whole, name);
+		die("%s: '%s' is not in a structure", step->whole, name);
 	if (!find_member(&step->type, name, &member, &offset))
-		die("%s: there is no member '%s'", step->whole, name);
+		die("%s: no member '%s'", step->whole, name);
 	step->offset += offset;
 	if (!type_of(&member, &step->type))
-		die("%s: '%s' has no known type", step->whole, name);
+		die("%s: type of '%s' is unknown", step->whole, name);
 	free(name);
 	return path + len;
 }
@@ -193,14 +193,14 @@ static const char *step_element(struct step *step, const char *path)
 
 	n = strtoul(path + 1, &end, 0);
 	if (end == path + 1 || *end != ']')
-		die("%s: a number and ] should follow after [", step->whole);
+		die("%s: '[' must be followed by a number and ']'", step->whole);
 	if (dwarf_tag(&array) != DW_TAG_array_type || !has_one_dimension(&array))
-		die("%s: what stands before [%lu] is no array of one dimension", step->whole, n);
+		die("%s: [%lu] does not follow a one-dimensional array", step->whole, n);
 	if (array_length(&array) && n >= array_length(&array))
 		die("%s: the array has %lu elements", step->whole,
 		    (unsigned long)array_length(&array));
 	if (!type_of(&array, &step->type) || dwarf_aggregate_size(&step->type, &size))
-		die("%s: the array has elements of no known size", step->whole);
+		die("%s: size of the elements is unknown", step->whole);
 	step->offset += n * size;
 	return end + 1;
 }
@@ -215,7 +215,7 @@ static void follow(struct step *step, const char *path, uint64_t *size)
 		else if (*path == '[')
 			path = step_element(step, path);
 		else
-			die("%s: cannot follow '%s'", step->whole, path);
+			die("%s: invalid path '%s'", step->whole, path);
 	}
 	*size = dwarf_aggregate_size(&step->type, &bytes) ? 0 : bytes;
 }
@@ -237,6 +237,6 @@ void variable_member(const struct symbol *sym, const char *name, const char *pat
 		free((char *)step.whole);
 		return;
 	}
-	die("%s: no debug information about '%s' (give its offset: %s+OFFSET:LEN)",
-	    step.whole, name, name);
+	die("%s: no debug information for '%s' (use an offset: %s+OFFSET:LEN)", step.whole,
+	    name, name);
 }

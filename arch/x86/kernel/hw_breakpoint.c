@@ -17,10 +17,10 @@
  * Everything here belongs to one CPU and is used with interrupts off.  What can
  * come in between is #DB, NMI and the kernel debugger:
  *
- *  - #DB reads bp_cpu::reg[].event of slots that cpu_dr7_armed enables: an event
+ *  - #DB reads cpu_regs::reg[].event of slots that cpu_dr7_armed enables: an event
  *    is entered before its slot is armed, and what stands there after it is
  *    disarmed is not looked at.
- *  - Code that re-points a breakpoint leaves a version of it. It changes
+ *  - Code that repoints a breakpoint publishes a version of it. It changes
  *    registers only if it interrupted no change of them.
  *  - NMI asks cpu_dr7 whether DR7 enables anything; see write_dr7().
  *  - The debugger runs while registers are being written too.  It has a wanted
@@ -29,7 +29,7 @@
  * DR7 itself tells whether the registers are in use by other code.  Code that
  * must not trap, or that uses the registers for something else, clears DR7 and
  * loads it again.  Code that interrupts it finds DR7 clear although cpu_dr7
- * enables something: it changes the books, sets cpu_dr7_changed and writes no
+ * enables something: it updates struct cpu_regs, sets cpu_dr7_changed and writes no
  * register.  So the registers of a guest of KVM stay as they are, and DR7 is
  * never loaded with the control field of one breakpoint while an address or mask
  * register is that of another.
@@ -37,7 +37,7 @@
 
 #include <linux/bits.h>
 #include <linux/export.h>
-#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_arch.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/kallsyms.h>
@@ -60,9 +60,9 @@
 #include <asm/tlbflush.h>
 
 /**
- * struct bp_want - a breakpoint that shall be armed
- * @hw: what is watched, NULL for none
- * @event: its event, NULL if it is the kernel debugger's
+ * struct bp_want - a breakpoint that is to be armed
+ * @hw: the breakpoint, NULL if the slot is empty
+ * @event: event of the breakpoint, NULL for a breakpoint of the kernel debugger
  */
 struct bp_want {
 	const struct arch_hw_breakpoint	*hw;
@@ -70,9 +70,9 @@ struct bp_want {
 };
 
 /**
- * struct bp_wants - what shall be armed, by slot
- * @slot: the slots
- * @taken: those in which there is something, as bits
+ * struct bp_wants - breakpoints that are to be armed
+ * @slot: breakpoint of each slot
+ * @taken: bitmap of slots that are not empty
  */
 struct bp_wants {
 	struct bp_want	slot[HBP_NUM];
@@ -80,13 +80,13 @@ struct bp_wants {
 };
 
 /**
- * struct bp_reg - one slot, as the hardware has it
- * @owner: what the slot was armed for
- * @event: its event, NULL if it is the kernel debugger's
- * @hw: what @owner said when the slot was written
+ * struct bp_reg - hardware state of one slot
+ * @owner: the breakpoint for which the slot was armed
+ * @event: event of the breakpoint, NULL for a breakpoint of the kernel debugger
+ * @hw: copy of *@owner at the time when the slot was written
  *
- * All of it is of a slot that is armed; of one that is not, only @hw.address says
- * something: what the register holds, if it is known.
+ * Valid if the slot is armed.  If it is not, only @hw.address is meaningful: the
+ * contents of the address register, if bp_cpu::known has the bit of the slot.
  */
 struct bp_reg {
 	const struct arch_hw_breakpoint	*owner;
@@ -95,7 +95,7 @@ struct bp_reg {
 };
 
 /**
- * struct bp_cpu - the breakpoints of a CPU
+ * struct cpu_regs - the debug registers of a CPU
  * @wanted: what perf wants
  * @reg: the slots
  * @owned: the slots that are armed, as bits
@@ -104,14 +104,14 @@ struct bp_reg {
  * @open: perf is changing @wanted
  * @stale: what is wanted has changed since the last look at it
  * @syncing: the registers are being written
- * @repointed: of those in @wanted some may have a new version
- * @held: change the books only: the code that cleared DR7 loads the registers
+ * @repointed: a breakpoint in @wanted may have a new version
+ * @suspended: write no register: the code that cleared DR7 loads all of them
  * @debugging: how often the kernel debugger was entered on this CPU: it may debug
  *	itself
- * @parked: DR7 was clear when the debugger came: the code that cleared it loads
- *	the registers
+ * @entered_suspended: DR7 was clear when the debugger was entered: the code that
+ *	cleared it loads the registers
  */
-struct bp_cpu {
+struct cpu_regs {
 	struct bp_wants			wanted;
 	struct bp_reg			reg[HBP_NUM];
 	unsigned int			owned;
@@ -121,12 +121,12 @@ struct bp_cpu {
 	bool				stale;
 	bool				syncing;
 	bool				repointed;
-	bool				held;
+	bool				suspended;
 	unsigned int			debugging;
-	bool				parked;
+	bool				entered_suspended;
 };
 
-static DEFINE_PER_CPU(struct bp_cpu, bp_cpu);
+static DEFINE_PER_CPU(struct cpu_regs, cpu_regs);
 
 DEFINE_PER_CPU(unsigned long, cpu_dr7);
 EXPORT_PER_CPU_SYMBOL(cpu_dr7);
@@ -136,14 +136,14 @@ DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
 DEFINE_PER_CPU(bool, cpu_dr7_changed);
 
 /*
- * What the kernel debugger wants on every CPU, in slots that perf leaves.
- * Changed by hw_breakpoint_debugger_set() alone, while all other CPUs are
- * stopped.  A CPU that comes up may read it meanwhile.
+ * Wanted state of the kernel debugger for every CPU, in slots that perf does not use.
+ * Changed only by hw_breakpoint_debugger_set(), while all other CPUs are stopped; a
+ * CPU that comes up may read it at the same time.
  */
 static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
 static bool debugger_wants;
 
-/* The address mask MSRs of AMD processors clear these bits at most. */
+/* The largest address mask of this processor (AMD with BPEXT), 0 if it has none */
 static u32 addr_mask_max __ro_after_init;
 
 #define ALL_SLOTS	(BIT(HBP_NUM) - 1)
@@ -154,42 +154,41 @@ static u32 addr_mask_max __ro_after_init;
 
 /* ---- Single registers ---- */
 
-/* For an owner of the registers; the slot is not armed. */
-static __always_inline void write_mask_msr(struct bp_cpu *bp, int slot, u32 mask)
+/* Write a mask register. The caller owns the registers; the slot is not armed. */
+static __always_inline void write_mask_msr(struct cpu_regs *regs, int slot, u32 mask)
 {
 	u32 msr = slot ? MSR_F16H_DR1_ADDR_MASK + slot - 1 : MSR_F16H_DR0_ADDR_MASK;
 
-	bp->mask[slot] = mask;
+	regs->mask[slot] = mask;
 	barrier();
 	__wrmsr(msr, mask, 0);
 }
 
-static void write_mask(struct bp_cpu *bp, int slot, u32 mask)
+static void write_mask(struct cpu_regs *regs, int slot, u32 mask)
 {
-	/* hw_breakpoint_load() loads that of a slot that is armed. */
-	if (unlikely(bp->held))
+	/* If held, hw_breakpoint_load() writes the masks of armed slots. */
+	if (unlikely(regs->suspended))
 		this_cpu_write(cpu_dr7_changed, true);
 	else
-		write_mask_msr(bp, slot, mask);
+		write_mask_msr(regs, slot, mask);
 }
 
 /*
- * An NMI that finds nothing enabled in cpu_dr7 leaves DR7 alone, so cpu_dr7
- * always covers what DR7 enables: both the old and the new value around the
- * write.  The debugger and the way out of an NMI may load DR7 from
- * cpu_dr7_armed at any point, which is the new value as soon as it could be
- * written.
+ * An NMI that finds no enable bit in cpu_dr7 does not access DR7, so cpu_dr7 must cover
+ * DR7 at every instruction: the old and the new value around the write.  The debugger
+ * and the exit of an NMI may load DR7 from cpu_dr7_armed at any point, so that has the
+ * new value as soon as the new value may be loaded.
  *
- * Where DR7 is clear and stays so, the code that cleared it may be about to write
- * the old value, which cpu_dr7 covers until hw_breakpoint_load().
+ * If DR7 is clear and stays clear, the code that cleared it may be about to write the
+ * old value: cpu_dr7 covers it until hw_breakpoint_load().
  */
-static void write_dr7(const struct bp_cpu *bp, unsigned long dr7)
+static void write_dr7(const struct cpu_regs *regs, unsigned long dr7)
 {
 	this_cpu_write(cpu_dr7, this_cpu_read(cpu_dr7) | dr7);
 	barrier();
 	this_cpu_write(cpu_dr7_armed, dr7);
 	barrier();
-	if (unlikely(bp->held)) {
+	if (unlikely(regs->suspended)) {
 		this_cpu_write(cpu_dr7_changed, true);
 		return;
 	}
@@ -198,41 +197,41 @@ static void write_dr7(const struct bp_cpu *bp, unsigned long dr7)
 	this_cpu_write(cpu_dr7, dr7);
 }
 
-static void write_address(struct bp_cpu *bp, int slot, unsigned long address)
+static void write_address(struct cpu_regs *regs, int slot, unsigned long address)
 {
-	struct bp_reg *reg = &bp->reg[slot];
+	struct bp_reg *reg = &regs->reg[slot];
 
-	if ((bp->known & BIT(slot)) && reg->hw.address == address)
+	if ((regs->known & BIT(slot)) && reg->hw.address == address)
 		return;
 
 	WRITE_ONCE(reg->hw.address, address);
 	barrier();
-	if (unlikely(bp->held)) {
-		bp->known &= ~BIT(slot);
+	if (unlikely(regs->suspended)) {
+		regs->known &= ~BIT(slot);
 		this_cpu_write(cpu_dr7_changed, true);
 		return;
 	}
 	set_debugreg(address, slot);
-	bp->known |= BIT(slot);
+	regs->known |= BIT(slot);
 }
 
 /*
- * Loads what an armed slot needs.  The mask registers may have been reset, so one
- * that is said to hold the mask is written too.
+ * Load address and mask of an armed slot.  Write the mask even if it is recorded as
+ * loaded: the mask registers may have been reset.
  */
-static __always_inline void load_armed_slot(struct bp_cpu *bp, int slot)
+static __always_inline void load_armed_slot(struct cpu_regs *regs, int slot)
 {
-	struct bp_reg *reg = &bp->reg[slot];
+	struct bp_reg *reg = &regs->reg[slot];
 
 	set_debugreg(reg->hw.address, slot);
-	if (unlikely(reg->hw.mask || bp->mask[slot]))
-		write_mask_msr(bp, slot, reg->hw.mask);
-	bp->known |= BIT(slot);
+	if (unlikely(reg->hw.mask || regs->mask[slot]))
+		write_mask_msr(regs, slot, reg->hw.mask);
+	regs->known |= BIT(slot);
 }
 
 /*
  * An NMI that changes breakpoints at any point before DR7 is written finds it
- * clear, changes the books and sets cpu_dr7_changed. If it does so before the
+ * clear, updates struct cpu_regs and sets cpu_dr7_changed. If it does so before the
  * second look at cpu_dr7_changed nothing was armed; if after, what is armed are
  * the registers that were loaded, all from before.
  *
@@ -241,7 +240,7 @@ static __always_inline void load_armed_slot(struct bp_cpu *bp, int slot)
  */
 noinstr void hw_breakpoint_load(void)
 {
-	struct bp_cpu *bp = raw_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = raw_cpu_ptr(&cpu_regs);
 	unsigned long dr7;
 	int slot;
 
@@ -251,9 +250,9 @@ noinstr void hw_breakpoint_load(void)
 		dr7 = this_cpu_read(cpu_dr7_armed);
 		for (slot = 0; slot < HBP_NUM; slot++) {
 			if (dr7_enabled(dr7, slot))
-				load_armed_slot(bp, slot);
+				load_armed_slot(regs, slot);
 		}
-		if (likely(!bp->syncing))
+		if (likely(!regs->syncing))
 			this_cpu_write(cpu_dr7, dr7);
 		barrier();
 		if (unlikely(this_cpu_read(cpu_dr7_changed)))
@@ -266,8 +265,8 @@ noinstr void hw_breakpoint_load(void)
 	}
 }
 
-/* DR7 was cleared by code that loads it again, and this is not that code. */
-static bool dr7_is_held(void)
+/* Returns true if the interrupted code has cleared DR7 and will restore it. */
+static bool dr7_is_suspended(void)
 {
 	unsigned long dr7;
 
@@ -275,7 +274,7 @@ static bool dr7_is_held(void)
 	return hw_breakpoint_active() && !(dr7 & DR7_ENABLE_ALL);
 }
 
-/* ---- From wanted to hardware ---- */
+/* ---- Synchronization of the hardware state with the wanted state ---- */
 
 static unsigned long watched_bytes(const struct arch_hw_breakpoint *hw)
 {
@@ -289,36 +288,36 @@ static bool same_hw(const struct arch_hw_breakpoint *a,
 }
 
 /*
- * How good a slot is for a breakpoint: best where it still is, good if the slot
- * is armed with just the same, or not armed and so need not be disarmed first,
- * and better still if the address register holds the address.
+ * Score of a slot for a breakpoint: best is the slot in which it still is. A slot that is
+ * armed for an equal breakpoint, or is not armed, need not be disarmed first; it scores
+ * higher if its address register has the address already.
  */
-static int slot_score(const struct bp_cpu *bp, int slot,
+static int slot_score(const struct cpu_regs *regs, int slot,
 		      const struct arch_hw_breakpoint *hw)
 {
-	const struct bp_reg *reg = &bp->reg[slot];
-	bool address = (bp->known & BIT(slot)) && reg->hw.address == hw->address;
+	const struct bp_reg *reg = &regs->reg[slot];
+	bool address = (regs->known & BIT(slot)) && reg->hw.address == hw->address;
 
-	if (!(bp->owned & BIT(slot)))
+	if (!(regs->owned & BIT(slot)))
 		return 2 + address;
 	if (reg->owner == hw)
 		return 5;
 	return address && same_hw(&reg->hw, hw) ? 4 : address;
 }
 
-/* The best slot in which nothing is wanted, -1 if there is none. */
-static int free_slot(const struct bp_cpu *bp, const struct bp_wants *wanted,
+/* Find the empty slot with the highest score, -1 if all slots are taken. */
+static int free_slot(const struct cpu_regs *regs, const struct bp_wants *wanted,
 		     const struct arch_hw_breakpoint *hw)
 {
 	unsigned int free = ALL_SLOTS & ~wanted->taken;
 	int slot, score, best = -1, best_score = -1;
 
-	/* Where nothing is armed, all are the same. */
-	if (free && !bp->owned)
+	/* Fast path: nothing is armed, so all slots score the same. */
+	if (free && !regs->owned)
 		return __ffs(free);
 
 	for_each_slot(slot, free) {
-		score = slot_score(bp, slot, hw);
+		score = slot_score(regs, slot, hw);
 		if (score > best_score) {
 			best = slot;
 			best_score = score;
@@ -335,85 +334,65 @@ static void want(struct bp_wants *wanted, int slot,
 	wanted->taken |= BIT(slot);
 }
 
-/* A slot that the debugger may have because its holder takes turns anyway */
-static int flexible_slot(const struct bp_wants *wanted)
-{
-	int slot;
-
-	for_each_slot(slot, wanted->taken) {
-		struct perf_event *event = wanted->slot[slot].event;
-
-		if (event && hw_breakpoint_is_flexible(&event->attr))
-			return slot;
-	}
-
-	return -1;
-}
-
-/* What perf wants, with the debugger's in slots that it can have */
-static void add_debugger(const struct bp_cpu *bp, struct bp_wants *wanted)
+/* Adds the breakpoints of the debugger in slots that perf does not use. */
+static void add_debugger(const struct cpu_regs *regs, struct bp_wants *wanted)
 {
 	int i, slot;
 
 	for (i = 0; i < HBP_NUM; i++) {
-		/* Pairs with hw_breakpoint_debugger_set(): all of *hw is there. */
+		/* Pairs with smp_store_release() in hw_breakpoint_debugger_set(). */
 		const struct arch_hw_breakpoint *hw = smp_load_acquire(&debugger_wanted[i]);
 
 		if (!hw)
 			continue;
-		slot = free_slot(bp, wanted, hw);
-		if (slot < 0) {
-			slot = flexible_slot(wanted);
-			/* perf shall know that it has a slot less. */
-			hw_breakpoint_trim_flexible();
-		}
+		slot = free_slot(regs, wanted, hw);
 		if (slot >= 0)
 			want(wanted, slot, hw, NULL);
 	}
 }
 
-static void load_slot(struct bp_cpu *bp, int slot, const struct bp_want *want)
+static void load_slot(struct cpu_regs *regs, int slot, const struct bp_want *want)
 {
-	struct bp_reg *reg = &bp->reg[slot];
+	struct bp_reg *reg = &regs->reg[slot];
 
-	write_address(bp, slot, want->hw->address);
+	write_address(regs, slot, want->hw->address);
 	reg->hw.mask = want->hw->mask;
-	if (unlikely(reg->hw.mask || bp->mask[slot]))
-		write_mask(bp, slot, reg->hw.mask);
+	if (unlikely(reg->hw.mask || regs->mask[slot]))
+		write_mask(regs, slot, reg->hw.mask);
 	reg->hw.ctl = want->hw->ctl;
 	reg->event = want->event;
 	reg->owner = want->hw;
 }
 
-/* The mask of a slot that is not armed is zero. */
-static void clear_masks(struct bp_cpu *bp, unsigned int slots)
+/* Reset the mask of a slot that is not armed. */
+static void clear_masks(struct cpu_regs *regs, unsigned int slots)
 {
 	int slot;
 
 	for_each_slot(slot, slots) {
-		if (bp->mask[slot])
-			write_mask(bp, slot, 0);
+		if (regs->mask[slot])
+			write_mask(regs, slot, 0);
 	}
 }
 
 /*
- * Those slots that need not be disarmed; whose they are may change.  A slot that
- * is not wanted has no part in it.
+ * Slots that need not be disarmed, because the same range is still wanted there,
+ * possibly for another event.
  */
-static unsigned int slots_that_stay(struct bp_cpu *bp,
+static unsigned int slots_that_stay(struct cpu_regs *regs,
 				    const struct bp_wants *wanted)
 {
 	unsigned int stay = 0;
 	int slot;
 
-	for_each_slot(slot, wanted->taken & bp->owned) {
+	for_each_slot(slot, wanted->taken & regs->owned) {
 		const struct bp_want *want = &wanted->slot[slot];
-		struct bp_reg *reg = &bp->reg[slot];
+		struct bp_reg *reg = &regs->reg[slot];
 
-		/* Moved, but still the same: one write does it. */
+		/* Only the address changes: one write to DRn is atomic. */
 		if (reg->owner == want->hw && reg->hw.ctl == want->hw->ctl &&
 		    reg->hw.mask == want->hw->mask)
-			write_address(bp, slot, want->hw->address);
+			write_address(regs, slot, want->hw->address);
 		if (!same_hw(&reg->hw, want->hw))
 			continue;
 		reg->event = want->event;
@@ -425,210 +404,211 @@ static unsigned int slots_that_stay(struct bp_cpu *bp,
 }
 
 /*
- * @leave: slots that are armed for what is not wanted there any more
- * @load: slots where something is wanted for which they are not armed
+ * @leave: armed slots whose breakpoint is no longer wanted there
+ * @load: slots with a wanted breakpoint for which they are not armed
  */
-static void load_registers(struct bp_cpu *bp, const struct bp_wants *wanted)
+static void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
 {
 	unsigned long dr7, armed = this_cpu_read(cpu_dr7_armed);
 	unsigned int stay = 0, leave, load;
 	int slot;
 
-	if (wanted->taken & bp->owned)
-		stay = slots_that_stay(bp, wanted);
-	leave = bp->owned & ~stay;
+	if (wanted->taken & regs->owned)
+		stay = slots_that_stay(regs, wanted);
+	leave = regs->owned & ~stay;
 	load = wanted->taken & ~stay;
 
 	dr7 = armed;
 	for_each_slot(slot, leave)
 		dr7 = dr7_clear(dr7, slot);
 
-	/* A slot that is armed and changes is disarmed first. */
+	/* Disarm the armed slots that change. */
 	if (leave & load) {
 		armed = dr7;
-		write_dr7(bp, armed);
+		write_dr7(regs, armed);
 	}
 
 	for_each_slot(slot, load) {
-		load_slot(bp, slot, &wanted->slot[slot]);
-		dr7 = dr7_set(dr7, slot, bp->reg[slot].hw.ctl);
+		load_slot(regs, slot, &wanted->slot[slot]);
+		dr7 = dr7_set(dr7, slot, regs->reg[slot].hw.ctl);
 	}
 	dr7 = wanted->taken ? dr7 | DR7_EXACT : 0;
-	/* The event of each slot is in place before the slot is armed. */
+	/* All events are set: arm the slots. */
 	barrier();
 	if (dr7 != armed)
-		write_dr7(bp, dr7);
+		write_dr7(regs, dr7);
 
-	bp->owned = wanted->taken;
+	regs->owned = wanted->taken;
 	if (unlikely(addr_mask_max))
-		clear_masks(bp, leave & ~load);
+		clear_masks(regs, leave & ~load);
 }
 
-static noinline void sync_with_debugger(struct bp_cpu *bp)
+static noinline void sync_with_debugger(struct cpu_regs *regs)
 {
-	struct bp_wants wanted = bp->wanted;
+	struct bp_wants wanted = regs->wanted;
 
-	add_debugger(bp, &wanted);
-	load_registers(bp, &wanted);
+	add_debugger(regs, &wanted);
+	load_registers(regs, &wanted);
 }
 
 /*
- * Only here a breakpoint changes that is wanted: an NMI that re-points one while
+ * Only here a breakpoint changes that is wanted: an NMI that repoints one while
  * registers are written has another round made.
  */
-static noinline void take_versions_over(struct bp_cpu *bp)
+static noinline void apply_versions(struct cpu_regs *regs)
 {
 	int slot;
 
-	WRITE_ONCE(bp->repointed, false);
+	WRITE_ONCE(regs->repointed, false);
 	barrier();
 
-	for_each_slot(slot, bp->wanted.taken) {
-		struct perf_event *event = bp->wanted.slot[slot].event;
-		struct arch_hw_breakpoint *hw = &event->hw.info, new;
+	for_each_slot(slot, regs->wanted.taken) {
+		struct perf_event *event = regs->wanted.slot[slot].event;
+		struct arch_hw_breakpoint *hw = &event->hw.info;
+		struct bp_version new;
 
 		if (!hw->repointed)
 			continue;
-		bp_current_version(event, &new);
-		hw->address = new.address;
-		hw->mask = new.mask;
-		hw->ctl = new.ctl;
+		bp_read_version(event->hw.bp_versions, &new);
+		hw->address = new.hw.address;
+		hw->mask = new.hw.mask;
+		hw->ctl = new.hw.ctl;
 	}
 }
 
-static void sync_registers(struct bp_cpu *bp)
+static void sync_registers(struct cpu_regs *regs)
 {
-	if (unlikely(bp->repointed))
-		take_versions_over(bp);
+	if (unlikely(regs->repointed))
+		apply_versions(regs);
 
-	/* While nothing is armed others may use the registers: KVM does. */
+	/* While nothing is armed KVM may load other values: contents are unknown. */
 	if (!this_cpu_read(cpu_dr7_armed))
-		bp->known = 0;
+		regs->known = 0;
 
 	if (unlikely(READ_ONCE(debugger_wants)))
-		sync_with_debugger(bp);
+		sync_with_debugger(regs);
 	else
-		load_registers(bp, &bp->wanted);
+		load_registers(regs, &regs->wanted);
 }
 
-static void sync_if_stale(struct bp_cpu *bp)
+static void sync_if_stale(struct cpu_regs *regs)
 {
 	/*
-	 * The debugger came in the middle of it: it is done again then. Where
-	 * the debugger runs it is done when it leaves.
+	 * If the debugger interrupted this round, do another one. While the
+	 * debugger runs, hw_breakpoint_debugger_leave() does it.
 	 */
-	if (bp->syncing || unlikely(bp->debugging))
+	if (regs->syncing || unlikely(regs->debugging))
 		return;
 
-	while (READ_ONCE(bp->stale)) {
-		WRITE_ONCE(bp->syncing, true);
-		WRITE_ONCE(bp->stale, false);
+	while (READ_ONCE(regs->stale)) {
+		WRITE_ONCE(regs->syncing, true);
+		WRITE_ONCE(regs->stale, false);
 		barrier();
-		sync_registers(bp);
+		sync_registers(regs);
 		barrier();
-		WRITE_ONCE(bp->syncing, false);
+		WRITE_ONCE(regs->syncing, false);
 	}
 }
 
 /* ---- For the PMU ---- */
 
-static void want_changed(struct bp_cpu *bp)
+static void want_changed(struct cpu_regs *regs)
 {
-	WRITE_ONCE(bp->stale, true);
-	if (!bp->open)
-		sync_if_stale(bp);
+	WRITE_ONCE(regs->stale, true);
+	if (!regs->open)
+		sync_if_stale(regs);
 }
 
-/* The slot is still armed with it: perf takes off what it puts on again. */
-static bool still_there(const struct bp_cpu *bp, const struct arch_hw_breakpoint *hw)
+/* The slot stays armed until the batch ends: perf may add the event again. */
+static bool still_there(const struct cpu_regs *regs, const struct arch_hw_breakpoint *hw)
 {
-	return (bp->owned & ~bp->wanted.taken & BIT(hw->slot)) &&
-	       bp->reg[hw->slot].owner == hw;
+	return (regs->owned & ~regs->wanted.taken & BIT(hw->slot)) &&
+	       regs->reg[hw->slot].owner == hw;
 }
 
 int arch_install_hw_breakpoint(struct perf_event *event)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 	struct arch_hw_breakpoint *hw = &event->hw.info;
 	int slot;
 
 	lockdep_assert_irqs_disabled();
 
-	if (!still_there(bp, hw)) {
-		slot = free_slot(bp, &bp->wanted, hw);
+	if (!still_there(regs, hw)) {
+		slot = free_slot(regs, &regs->wanted, hw);
 		if (slot < 0)
 			return -ENOSPC;
 		hw->slot = slot;
 	}
 
-	want(&bp->wanted, hw->slot, hw, event);
+	want(&regs->wanted, hw->slot, hw, event);
 	if (unlikely(hw->repointed))
-		WRITE_ONCE(bp->repointed, true);
-	want_changed(bp);
+		WRITE_ONCE(regs->repointed, true);
+	want_changed(regs);
 	return 0;
 }
 
 void arch_hw_breakpoint_repoint(struct perf_event *event)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
-	bool held = bp->held;
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
+	bool suspended = regs->suspended;
 
 	WRITE_ONCE(event->hw.info.repointed, true);
-	WRITE_ONCE(bp->repointed, true);
+	WRITE_ONCE(regs->repointed, true);
 
 	/*
-	 * In #DB and NMI nothing is armed: an access that is watched would trap
-	 * within the trap. The way out loads the registers then.
+	 * Do not arm in #DB and NMI: a watched access would trap within the trap.
+	 * The exit path loads the registers.
 	 */
-	WRITE_ONCE(bp->held, dr7_is_held());
+	WRITE_ONCE(regs->suspended, dr7_is_suspended());
 	barrier();
-	want_changed(bp);
+	want_changed(regs);
 	barrier();
-	WRITE_ONCE(bp->held, held);
+	WRITE_ONCE(regs->suspended, suspended);
 }
 
 void arch_uninstall_hw_breakpoint(struct perf_event *event)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 	int slot = event->hw.info.slot;
 
 	lockdep_assert_irqs_disabled();
 
-	if (WARN_ON_ONCE(bp->wanted.slot[slot].event != event ||
-			 !(bp->wanted.taken & BIT(slot))))
+	if (WARN_ON_ONCE(regs->wanted.slot[slot].event != event ||
+			 !(regs->wanted.taken & BIT(slot))))
 		return;
 
-	bp->wanted.taken &= ~BIT(slot);
-	want_changed(bp);
+	regs->wanted.taken &= ~BIT(slot);
+	want_changed(regs);
 }
 
 void arch_hw_breakpoint_begin(void)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
-	WRITE_ONCE(bp->open, true);
+	WRITE_ONCE(regs->open, true);
 	barrier();
 }
 
 void arch_hw_breakpoint_commit(void)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
 	barrier();
-	WRITE_ONCE(bp->open, false);
-	sync_if_stale(bp);
+	WRITE_ONCE(regs->open, false);
+	sync_if_stale(regs);
 }
 
-/* ---- For those who take the registers away ---- */
+/* ---- Interface for other users of the registers ---- */
 
 void hw_breakpoint_restore(void)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
 	set_debugreg(DR6_RESERVED, 6);
-	bp->known = 0;
-	/* No path arms while the debugger runs. */
-	if (!WARN_ON_ONCE(bp->debugging))
+	regs->known = 0;
+	/* Nothing may be armed while the debugger runs. */
+	if (!WARN_ON_ONCE(regs->debugging))
 		hw_breakpoint_load();
 }
 EXPORT_SYMBOL_GPL(hw_breakpoint_restore);
@@ -638,37 +618,37 @@ unsigned long amd_get_dr_addr_mask(unsigned int dr)
 {
 	if (WARN_ON_ONCE(dr >= HBP_NUM))
 		return 0;
-	return this_cpu_read(bp_cpu.mask[dr]);
+	return this_cpu_read(cpu_regs.mask[dr]);
 }
 EXPORT_SYMBOL_GPL(amd_get_dr_addr_mask);
 #endif
 
 void hw_breakpoint_cpu_init(void)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
-	/* No event of perf is on a CPU that comes up. */
-	memset(bp->reg, 0, sizeof(bp->reg));
-	bp->owned = 0;
-	/* Nothing of what was interrupted when the CPU went down goes on. */
-	bp->open = false;
-	bp->syncing = false;
-	bp->held = false;
-	bp->debugging = 0;
-	bp->parked = false;
+	/* A CPU that comes up has no active events. */
+	memset(regs->reg, 0, sizeof(regs->reg));
+	regs->owned = 0;
+	/* Code that was interrupted when the CPU went down does not continue. */
+	regs->open = false;
+	regs->syncing = false;
+	regs->suspended = false;
+	regs->debugging = 0;
+	regs->entered_suspended = false;
 	/* Reset clears the address registers, but not the masks. */
-	clear_masks(bp, ALL_SLOTS);
+	clear_masks(regs, ALL_SLOTS);
 	this_cpu_write(cpu_dr7_armed, 0);
 	this_cpu_write(cpu_dr7_changed, false);
 	this_cpu_write(cpu_dr7, 0);
-	want_changed(bp);
+	want_changed(regs);
 }
 
 void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint *hw)
 {
 	bool wants = false;
 
-	/* Pairs with add_debugger(). */
+	/* Pairs with smp_load_acquire() in add_debugger(). */
 	smp_store_release(&debugger_wanted[i], hw);
 	for (i = 0; i < HBP_NUM; i++)
 		wants |= !!debugger_wanted[i];
@@ -677,52 +657,69 @@ void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint 
 
 void hw_breakpoint_debugger_enter(void)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
-	if (bp->debugging) {
-		bp->debugging++;
+	if (regs->debugging) {
+		regs->debugging++;
 		return;
 	}
 
-	bp->parked = dr7_is_held();
-	WRITE_ONCE(bp->debugging, 1);
+	regs->entered_suspended = dr7_is_suspended();
+	WRITE_ONCE(regs->debugging, 1);
 	barrier();
 	hw_breakpoint_disable();
 }
 
-void hw_breakpoint_debugger_leave(void)
+/* The breakpoints of the debugger for which perf leaves no slot. */
+static unsigned int missing_slots(const struct cpu_regs *regs)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
-	bool held = bp->held;
+	unsigned int wanted = 0, free = HBP_NUM - hweight32(regs->wanted.taken);
+	int i;
 
-	if (!bp->debugging) {
-		want_changed(bp);
-		return;
+	for (i = 0; i < HBP_NUM; i++)
+		wanted += !!READ_ONCE(debugger_wanted[i]);
+	/* Until it commits perf may still use every slot. */
+	if (regs->open)
+		free = 0;
+
+	return wanted > free ? wanted - free : 0;
+}
+
+unsigned int hw_breakpoint_debugger_leave(void)
+{
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
+	bool suspended = regs->suspended;
+
+	if (!regs->debugging) {
+		want_changed(regs);
+		return missing_slots(regs);
 	}
-	if (bp->debugging > 1) {
-		bp->debugging--;
-		return;
+	if (regs->debugging > 1) {
+		regs->debugging--;
+		return 0;
 	}
 
-	/* Change the books; then all registers are loaded from them. */
-	WRITE_ONCE(bp->held, true);
-	WRITE_ONCE(bp->debugging, 0);
-	if (!bp->syncing)
-		bp->known = 0;
+	/* Update struct cpu_regs, then load all registers from it. */
+	WRITE_ONCE(regs->suspended, true);
+	WRITE_ONCE(regs->debugging, 0);
+	if (!regs->syncing)
+		regs->known = 0;
 	barrier();
-	want_changed(bp);
+	want_changed(regs);
 	barrier();
-	WRITE_ONCE(bp->held, held);
+	WRITE_ONCE(regs->suspended, suspended);
 
 	/*
-	 * Where the debugger interrupted code that had cleared DR7, an NMI or a
-	 * #DB for one, that code loads the registers.  DR6 belongs to a #DB that
-	 * may be on its way.
+	 * If the debugger interrupted code that had cleared DR7, such as an NMI or
+	 * a #DB, that code loads the registers.  Leave DR6 alone: a #DB may be about
+	 * to read it.
 	 */
-	if (!bp->parked)
+	if (!regs->entered_suspended)
 		hw_breakpoint_load();
-	/* It may also have read cpu_dr7_armed when nothing was armed. */
+	/* That code may have read cpu_dr7_armed while nothing was armed. */
 	this_cpu_write(cpu_dr7_changed, true);
+
+	return missing_slots(regs);
 }
 
 static int __init hw_breakpoint_setup(void)
@@ -744,7 +741,7 @@ core_initcall(hw_breakpoint_setup);
 
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 {
-	struct bp_cpu *bp = this_cpu_ptr(&bp_cpu);
+	struct cpu_regs *cpu = this_cpu_ptr(&cpu_regs);
 	unsigned long hits = *dr6 & DR_TRAP_BITS, armed;
 	struct bp_reg was[HBP_NUM];
 	int slot;
@@ -752,19 +749,19 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 	if (!hits)
 		return false;
 
-	/* The handler of one may re-point, disarm or arm those that come after it. */
+	/* The handler of one may repoint, disarm or arm those that come after it. */
 	armed = this_cpu_read(cpu_dr7_armed);
 	for_each_slot(slot, hits)
-		was[slot] = bp->reg[slot];
+		was[slot] = cpu->reg[slot];
 
 	for_each_slot(slot, hits) {
 		const struct bp_reg *reg = &was[slot];
 		bool execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
 
 		/*
-		 * The bit may be set for a slot that is not armed: ignore it.
-		 * A fault on the very write that disarms it must not come again,
-		 * that of another slot after a step has to.
+		 * Ignore a slot that is not armed any more.  If its breakpoint
+		 * faulted on this instruction, set RF, or the fault recurs.  Not
+		 * after a step: the fault of another slot must be taken again.
 		 */
 		if (!dr7_enabled(armed & this_cpu_read(cpu_dr7_armed), slot)) {
 			if (execute && reg->hw.address == regs->ip &&
@@ -775,20 +772,20 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 		}
 
 		/*
-		 * An instruction breakpoint is a fault and comes alone.  Where
-		 * the step onto the instruction is reported together with it,
-		 * the step goes first and the fault is taken again.
+		 * An instruction breakpoint is a fault.  If the #DB also reports the
+		 * single step onto the instruction, handle the step first: the fault
+		 * is taken again when the instruction is executed.
 		 */
 		if (execute && (*dr6 & DR_STEP)) {
 			*dr6 &= ~(DR_TRAP0 << slot);
 			continue;
 		}
 
-		/* Let the instruction run when it is returned to. */
+		/* Let the instruction run after the return. */
 		if (execute)
 			regs->flags |= X86_EFLAGS_RF;
 
-		/* Hits of the kernel debugger go on to the die chain. */
+		/* The die chain handles hits of the kernel debugger. */
 		if (!reg->event && !user_mode(regs))
 			continue;
 		*dr6 &= ~(DR_TRAP0 << slot);
@@ -799,7 +796,7 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 	if (*dr6)
 		return false;
 
-	/* Hits of ptrace's breakpoints end in a signal. */
+	/* Hits of ptrace's breakpoints send a signal. */
 	return !user_mode(regs) || !(current->thread.virtual_dr6 & DR_TRAP_BITS);
 }
 
@@ -810,7 +807,7 @@ void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state)
 		[DR_RW_WRITE]	= HW_BREAKPOINT_W,
 		[DR_RW_READ]	= HW_BREAKPOINT_RW,
 	};
-	const struct bp_reg *reg = this_cpu_ptr(&bp_cpu.reg[slot]);
+	const struct bp_reg *reg = this_cpu_ptr(&cpu_regs.reg[slot]);
 
 	lockdep_assert_irqs_disabled();
 
@@ -821,7 +818,7 @@ void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state)
 		.bp_type	= type[dr7_ctl_rw(reg->hw.ctl)],
 		.event		= reg->event,
 	};
-	/* One instruction, which users call sizeof(long) bytes */
+	/* perf users give sizeof(long) as the length of an instruction breakpoint. */
 	if (state->bp_type == HW_BREAKPOINT_X)
 		state->len = sizeof(long);
 }
@@ -839,10 +836,10 @@ static bool overlaps(unsigned long addr, unsigned long end, const void *base,
 #define overlaps_percpu(addr, end, var, cpu)				\
 	overlaps(addr, end, per_cpu_ptr(&(var), cpu), sizeof(var))
 
-/* Per-CPU data that the way into #DB touches before DR7 is cleared */
+/* Per-CPU data that the entry to #DB accesses before it clears DR7 */
 static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 {
-	/* The GDT is used through its writable mapping too. */
+	/* The GDT is also accessed through its writable mapping. */
 	if (overlaps(addr, end, get_cpu_gdt_rw(cpu), GDT_SIZE))
 		return true;
 	if (overlaps_percpu(addr, end, cpu_tss_rw, cpu))
@@ -858,12 +855,12 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 	/* Read on the switch of IBRS */
 	if (overlaps_percpu(addr, end, x86_spec_ctrl_current, cpu))
 		return true;
-	/* Where a trap from user mode finds the stack */
+	/* Stack pointer for traps from user mode */
 	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->top_of_stack,
 		     sizeof_field(struct pcpu_hot, top_of_stack)))
 		return true;
 #ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
-	/* Call depth tracking counts from the first call on. */
+	/* Incremented by each call with call depth tracking */
 	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->call_depth,
 		     sizeof_field(struct pcpu_hot, call_depth)))
 		return true;
@@ -875,7 +872,7 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 		return true;
 #endif
 #ifdef CONFIG_STACKPROTECTOR
-	/* Compared when the functions on this path begin and end */
+	/* Read in the prologue and epilogue of functions on this path */
 #ifdef CONFIG_X86_64
 	if (overlaps(addr, end, &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
 		     sizeof_field(struct fixed_percpu_data, stack_canary)))
@@ -891,7 +888,7 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 		return true;
 #endif
 #ifdef CONFIG_X86_32
-	/* Where SWITCH_TO_KERNEL_STACK and NMI find the entry stack */
+	/* Entry stack pointer for SWITCH_TO_KERNEL_STACK and NMI */
 	if (overlaps_percpu(addr, end, cpu_entry_area, cpu))
 		return true;
 #endif
@@ -899,8 +896,8 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 }
 
 /*
- * Whether a range of kernel addresses contains anything that the way into #DB
- * uses: a breakpoint there traps for ever.
+ * Returns true if a range of kernel addresses overlaps data that the entry to #DB
+ * accesses: a breakpoint there would trap for ever.
  */
 static bool overlaps_entry(unsigned long addr, unsigned long end)
 {
@@ -908,13 +905,13 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 
 	if (overlaps(addr, end, (void *)CPU_ENTRY_AREA_BASE, CPU_ENTRY_AREA_MAP_SIZE))
 		return true;
-	/* What the flush of branch predictions on entry writes to its MSR */
+	/* MSR value of the branch prediction barrier on entry */
 	if (overlaps(addr, end, &x86_pred_cmd, sizeof(x86_pred_cmd)))
 		return true;
-	/* The operand of VERW on the way out */
+	/* Operand of VERW on exit */
 	if (overlaps(addr, end, &x86_verw_sel, sizeof(x86_verw_sel)))
 		return true;
-	/* Where the base of the per-CPU data is read from */
+	/* Offsets of the per-CPU areas */
 #ifdef CONFIG_SMP
 	if (overlaps(addr, end, __per_cpu_offset, sizeof(unsigned long) * nr_cpu_ids))
 		return true;
@@ -931,7 +928,7 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 	return false;
 }
 
-/* x86 knows instruction breakpoints of one length; users say sizeof(long). */
+/* x86 has one length of instruction breakpoints, for which users give sizeof(long). */
 static int parse_execute(const struct perf_event_attr *attr,
 			 struct arch_hw_breakpoint *hw)
 {
@@ -954,7 +951,7 @@ static int parse_data(const struct perf_event_attr *attr, unsigned int rw,
 		return 0;
 	}
 
-	/* Longer ranges are for processors with address masks. */
+	/* Longer ranges require address masks. */
 	if (attr->bp_len - 1 > addr_mask_max)
 		return -EOPNOTSUPP;
 	hw->ctl = DR_LEN_1 | rw;
@@ -990,15 +987,16 @@ static int parse(const struct perf_event *bp, const struct perf_event_attr *attr
 }
 
 /*
- * Whether an instruction runs while DR7 is live on the way into or out of a #DB of
- * the kernel: a breakpoint there traps for ever. NMI and #MC may come in between.
+ * Returns true for code that may run with DR7 live in the entry or exit of a #DB in the
+ * kernel, or of an NMI or #MC that interrupts it: a breakpoint there would trap for
+ * ever.
  */
 static bool runs_in_entry(unsigned long addr)
 {
 	static const char *const functions[] = {
 		"exc_debug", "exc_debug_kernel", "exc_nmi", "exc_machine_check",
 		"hw_breakpoint_load", "__sev_es_ist_enter", "__sev_es_ist_exit",
-		/* Their return instructions may go there. */
+		/* Return thunks: returns on these paths may jump there. */
 		"__x86_return_thunk", "call_depth_return_thunk", "its_return_thunk",
 		"retbleed_return_thunk", "retbleed_untrain_ret",
 		"srso_return_thunk", "srso_untrain_ret", "srso_safe_ret",
@@ -1015,7 +1013,7 @@ static bool runs_in_entry(unsigned long addr)
 		return addr >= (unsigned long)__noinstr_text_start &&
 		       addr < (unsigned long)__noinstr_text_end;
 
-	/* The compiler may have added a suffix. */
+	/* Ignore a suffix that the compiler has added, such as ".constprop.0". */
 	strreplace(name, '.', '\0');
 	for (i = 0; i < ARRAY_SIZE(functions); i++) {
 		if (!strcmp(name, functions[i]))

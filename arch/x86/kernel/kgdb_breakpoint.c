@@ -3,16 +3,17 @@
  * Hardware breakpoints of the kernel debugger.
  *
  * The debugger sets and removes breakpoints on one CPU while it has stopped all
- * others, possibly in the middle of anything.  It makes its claims without
+ * others, possibly in the middle of anything.  It makes its claims, each of the
+ * whole machine, without
  * waiting and writes no register: hw_breakpoint_debugger_set() publishes each
  * change once, and each CPU arms what is published when it leaves the debugger,
  * or when it comes online.
  *
  * A stopped CPU may hold the lock of the accounting.  Then the debugger cannot
  * set a breakpoint; one that it removes is published as removed, and an irq_work
- * releases its claims when the CPUs run again.
+ * releases its claim when the CPUs run again.
  *
- * Before memory can be allocated the debugger has the machine for itself; its
+ * Before the accounting is set up the debugger has the machine for itself; its
  * claims for the breakpoints set by then follow in kgdb_arch_late().
  */
 
@@ -21,7 +22,7 @@
 #include <linux/align.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
-#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_arch.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
@@ -30,7 +31,6 @@
 #include <linux/minmax.h>
 #include <linux/perf_event.h>
 #include <linux/printk.h>
-#include <linux/slab.h>
 
 #include <asm/hw_breakpoint.h>
 #include <asm/kgdb.h>
@@ -42,8 +42,8 @@
  * @hw: what is watched
  * @as_set: the same as the debugger said it; bp_type is 0 if there is no
  *	breakpoint here
- * @claims: by CPU; NULL before memory can be allocated
- * @release_due: removed, but still with its claims
+ * @claim: on every CPU; held once the accounting is set up
+ * @release_due: removed, but still with its claim
  *
  * Changed while all other CPUs are stopped. Only release_claims() runs at other
  * times: it clears @release_due, and the debugger leaves a breakpoint alone for
@@ -52,11 +52,14 @@
 struct kgdb_breakpoint {
 	struct arch_hw_breakpoint	hw;
 	struct bp_holder		as_set;
-	struct bp_claim			*claims;
+	struct bp_claim			claim;
 	bool				release_due;
 };
 
 static struct kgdb_breakpoint kgdb_bps[HBP_NUM];
+
+/* The accounting is set up. Written once, by kgdb_arch_late(). */
+static bool makes_claims;
 
 static int fill_hw(struct arch_hw_breakpoint *hw, unsigned long addr, int len,
 		   u32 bp_type)
@@ -124,7 +127,7 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 		.len		= len,
 		.bp_type	= bp_type,
 	};
-	if (bp->claims && dbg_reserve_bp_slots(bp->claims, &bp->as_set)) {
+	if (makes_claims && dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set)) {
 		bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
 		return -1;
 	}
@@ -145,9 +148,9 @@ static void release_claims(struct irq_work *work)
 
 		if (!READ_ONCE(bp->release_due))
 			continue;
-		while (dbg_release_bp_slots(bp->claims))
+		while (dbg_release_wide_bp_slot(&bp->claim))
 			cpu_relax();
-		/* Pairs with find_bp(): the claims can be used again. */
+		/* Pairs with find_bp(): the claim can be used again. */
 		smp_store_release(&bp->release_due, false);
 	}
 }
@@ -158,7 +161,7 @@ static void remove_bp(struct kgdb_breakpoint *bp)
 {
 	publish(bp, false);
 	bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
-	if (bp->claims && dbg_release_bp_slots(bp->claims)) {
+	if (dbg_release_wide_bp_slot(&bp->claim)) {
 		WRITE_ONCE(bp->release_due, true);
 		irq_work_queue(&release_work);
 	}
@@ -192,9 +195,16 @@ void kgdb_disable_hw_debug(struct pt_regs *regs)
 	hw_breakpoint_debugger_enter();
 }
 
+/* Flexible breakpoints may have more slots than the claims of the debugger leave. */
+static void leave(void)
+{
+	if (hw_breakpoint_debugger_leave())
+		hw_breakpoint_evict_flexible();
+}
+
 void kgdb_correct_hw_break(void)
 {
-	hw_breakpoint_debugger_leave();
+	leave();
 }
 
 /*
@@ -206,7 +216,7 @@ static int kgdb_cpu_online(unsigned int cpu)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	hw_breakpoint_debugger_leave();
+	leave();
 	local_irq_restore(flags);
 	return 0;
 }
@@ -224,18 +234,15 @@ void kgdb_arch_late(void)
 {
 	int i;
 
+	if (makes_claims)
+		return;
+	makes_claims = true;
+
 	for (i = 0; i < HBP_NUM; i++) {
 		struct kgdb_breakpoint *bp = &kgdb_bps[i];
 
-		if (bp->claims)
-			continue;
-		bp->claims = kcalloc(nr_cpu_ids, sizeof(*bp->claims), GFP_KERNEL);
-		if (!bp->claims) {
-			pr_warn("no memory to claim hardware breakpoints\n");
-			return;
-		}
 		if (bp->as_set.bp_type &&
-		    dbg_reserve_bp_slots(bp->claims, &bp->as_set))
+		    dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set))
 			pr_warn("the early breakpoint at %lx has no register of its own\n",
 				bp->as_set.addr);
 	}

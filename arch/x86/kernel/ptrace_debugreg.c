@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtual debug registers that ptrace shows.
+ * Virtual debug registers of a traced task: PTRACE_PEEKUSR and PTRACE_POKEUSR.
  *
- * A traced task has a set of DR0-DR3 and DR7 that reads back what the tracer
- * wrote, and a breakpoint event for each slot that DR7 enables; the address of a
- * slot that was never enabled is a number in memory.  DR6 says what the last
- * debug exception of the task in user mode was.
+ * DR0-DR3 and DR7 read back what the tracer wrote. Each slot that DR7 enables has a
+ * breakpoint event; the address of a slot that DR7 has never enabled is only stored.
+ * DR6 shows the last debug exception that the task took in user mode.
  *
- * A write to DR7 is checked as a whole, then gets the events it lacks, and only
- * then changes anything, so a refused one leaves all as it was.
+ * A write to DR7 first checks all slots, then opens the events that are missing, and
+ * only then changes anything. A write that fails has no effect.
  *
- * Debuggers change breakpoints by disabling all of them, writing the addresses and
- * enabling them again.  So a slot that is disabled keeps its event, disabled but
- * with its claim, until the task leaves the stop in which that happened: nobody
- * can take the register in between.  Any slot that is enabled may use the event
- * of one that is disabled: a tracer that holds four can rearrange them, however
- * full the machine is.  The events of slots that are still disabled are dropped
- * by the tracer before it resumes the task or detaches; if the tracer dies, by
- * the task on its way to user mode.
+ * Debuggers change breakpoints by disabling all slots, writing the addresses and
+ * enabling the slots again. Therefore a slot that is disabled keeps its event, which
+ * is disabled but keeps its claim, until the task leaves the ptrace stop: no other
+ * request can take the register in between. A slot that is enabled may use the event
+ * of any slot that is disabled, so a tracer that has four events can rearrange them
+ * when no register is available. The events of slots that are still disabled are
+ * released by the tracer before it resumes the task or detaches, or, if the tracer
+ * has died, by the task itself before it returns to user mode.
  *
- * The registers are used by the tracer while the task is stopped, and by the
- * task itself at exec, at exit and on its way to user mode: never by both at a
- * time.
+ * No lock is needed: the tracer uses the registers while the task is stopped, the
+ * task itself at exec, at exit and on its way to user mode.
  */
 
 #include <linux/errno.h>
-#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_arch.h>
 #include <linux/nospec.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
@@ -38,13 +36,13 @@
 #include <asm/processor.h>
 
 /**
- * struct ptrace_debugregs - the virtual registers of a task
+ * struct ptrace_debugregs - virtual debug registers of a task
  * @addr: DR0 ... DR3
  * @dr7: DR7, all bits as written
- * @bp: the events: one for each slot that @dr7 enables, and disabled ones of slots
- *	that were enabled when the task stopped or since
- * @drop_work: drops the disabled ones if the tracer cannot
- * @queued: @drop_work is a task work of the task
+ * @bp: event of each slot; a slot has one if @dr7 enables it, or if it has been
+ *	enabled at any time in the current ptrace stop
+ * @drop_work: task work that releases events of disabled slots if the tracer died
+ * @queued: @drop_work has been added to the task
  */
 struct ptrace_debugregs {
 	unsigned long		addr[HBP_NUM];
@@ -121,7 +119,7 @@ static int fill_checked_attr(struct perf_event_attr *attr, unsigned int ctl,
 	return arch_check_bp_in_kernelspace(&hw) ? -EINVAL : 0;
 }
 
-/* A slot that is disabled takes any address in user space. */
+/* Type and length of a disabled slot are unknown: accept any user space address. */
 static int check_addr(unsigned long addr)
 {
 	struct perf_event_attr attr;
@@ -137,7 +135,7 @@ static bool same_place(const struct perf_event *bp,
 	       bp->attr.bp_type == attr->bp_type;
 }
 
-/* Moves an event and enables it. */
+/* Set address, length and type of an event, and enable it. */
 static int enable_bp(struct perf_event *bp, struct perf_event_attr *attr)
 {
 	if (!bp->attr.disabled && same_place(bp, attr))
@@ -184,8 +182,8 @@ static void drop_idle_work(struct callback_head *work)
 	drop_idle(dregs);
 }
 
-/* Makes sure that events of disabled slots go, whatever becomes of the tracer. */
-static void expect_drop(struct task_struct *tsk, struct ptrace_debugregs *dregs)
+/* Release the events of disabled slots even if the tracer dies in this stop. */
+static void ensure_drop(struct task_struct *tsk, struct ptrace_debugregs *dregs)
 {
 	int slot;
 
@@ -194,7 +192,7 @@ static void expect_drop(struct task_struct *tsk, struct ptrace_debugregs *dregs)
 	if (slot == HBP_NUM || dregs->queued)
 		return;
 
-	/* It fails when the task is about to exit: nothing will be rewritten. */
+	/* task_work_add() fails in an exiting task: no write to DR7 can follow. */
 	if (task_work_add(tsk, &dregs->drop_work, TWA_RESUME))
 		drop_idle(dregs);
 	else
@@ -209,7 +207,8 @@ static int set_addr(struct ptrace_debugregs *dregs, int slot, unsigned long addr
 	int err;
 
 	if (dr7_enabled(dregs->dr7, slot)) {
-		err = fill_checked_attr(&attr, dr7_ctl(dregs->dr7, slot), addr);
+		/* enable_bp() checks the address: the event excludes the kernel. */
+		err = fill_attr(&attr, dr7_ctl(dregs->dr7, slot), addr);
 		if (!err)
 			err = enable_bp(dregs->bp[slot], &attr);
 	} else {
@@ -252,17 +251,17 @@ static struct perf_event *new_bp(struct task_struct *tsk, unsigned int ctl,
 	return register_user_hw_breakpoint(&attr, ptrace_triggered, NULL, tsk);
 }
 
-/* Takes an event from a slot that will be disabled; NULL if there is none. */
-static struct perf_event *take_spare(struct perf_event *bp[HBP_NUM], unsigned long dr7)
+/* Take the event of a slot that @dr7 disables, or return NULL if there is none. */
+static struct perf_event *take_unused(struct perf_event *bp[HBP_NUM], unsigned long dr7)
 {
-	struct perf_event *spare;
+	struct perf_event *unused;
 	int slot;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
-		spare = bp[slot];
-		if (spare && !dr7_enabled(dr7, slot)) {
+		unused = bp[slot];
+		if (unused && !dr7_enabled(dr7, slot)) {
 			bp[slot] = NULL;
-			return spare;
+			return unused;
 		}
 	}
 
@@ -280,8 +279,8 @@ static void drop_new(struct perf_event *bp[HBP_NUM], const bool is_new[HBP_NUM])
 }
 
 /*
- * Gives each slot that will be enabled an event: its own, a spare or a new one.
- * @bp has those of all slots now.
+ * Assign an event to each slot that @dr7 enables: its own, that of a slot that @dr7
+ * disables, or a new one. @bp is a copy of dregs->bp, which does not change here.
  */
 static int plan_events(struct perf_event *bp[HBP_NUM],
 		       const struct ptrace_debugregs *dregs, unsigned long dr7,
@@ -294,7 +293,7 @@ static int plan_events(struct perf_event *bp[HBP_NUM],
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		if (!dr7_enabled(dr7, slot) || bp[slot])
 			continue;
-		bp[slot] = take_spare(bp, dr7);
+		bp[slot] = take_unused(bp, dr7);
 		if (bp[slot])
 			continue;
 		new = new_bp(tsk, dr7_ctl(dr7, slot), dregs->addr[slot]);
@@ -317,8 +316,8 @@ static int enable_slot(struct ptrace_debugregs *dregs, unsigned long dr7, int sl
 	       enable_bp(dregs->bp[slot], &attr);
 }
 
-static void carry_out(struct perf_event *bp[HBP_NUM], struct ptrace_debugregs *dregs,
-		      unsigned long dr7)
+static void commit_dr7(struct perf_event *bp[HBP_NUM], struct ptrace_debugregs *dregs,
+		       unsigned long dr7)
 {
 	int slot, err;
 
@@ -326,7 +325,7 @@ static void carry_out(struct perf_event *bp[HBP_NUM], struct ptrace_debugregs *d
 		dregs->bp[slot] = bp[slot];
 		if (!bp[slot])
 			continue;
-		/* Checked before, and of the same class: it cannot fail. */
+		/* check_dr7() succeeded and the class is the same: cannot fail. */
 		err = dr7_enabled(dr7, slot) ? enable_slot(dregs, dr7, slot) :
 					       disable_bp(bp[slot]);
 		WARN_ON_ONCE(err);
@@ -349,8 +348,8 @@ static int set_dr7(struct task_struct *tsk, struct ptrace_debugregs *dregs,
 	if (err)
 		return err;
 
-	carry_out(bp, dregs, dr7);
-	expect_drop(tsk, dregs);
+	commit_dr7(bp, dregs, dr7);
+	ensure_drop(tsk, dregs);
 	return 0;
 }
 
@@ -423,7 +422,7 @@ void flush_ptrace_hw_breakpoint(struct task_struct *tsk)
 	if (!dregs)
 		return;
 
-	/* Not queued any more at exit, where the task works are over. */
+	/* At exit all task works have run, so @queued is false. */
 	if (dregs->queued)
 		task_work_cancel(tsk, &dregs->drop_work);
 	for (slot = 0; slot < HBP_NUM; slot++)

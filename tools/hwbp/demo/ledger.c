@@ -2,11 +2,11 @@
 /*
  * A small ledger with a bug.
  *
- * Tellers post entries to an account, each entry counted under the account's
- * lock.  A clerk renames the account now and then.  At the end the program
- * compares the account's counter with what the tellers say they have posted.
- * The two should be equal: nobody but the three account_*() functions writes
- * the counter, and all of them hold the lock.
+ * Teller threads post entries to an account and count them under its lock.  A clerk
+ * thread renames the account now and then.  At the end the program compares the
+ * account's counter with the number of entries that the tellers have posted.  Both
+ * should be equal: only the three account_*() functions write the counter, and they
+ * hold the lock.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -92,7 +92,7 @@ static void pause_us(long us)
 	nanosleep(&ts, NULL);
 }
 
-/* Returns how many entries this teller has posted. */
+/* Returns the number of entries that this teller has posted. */
 static void *teller(void *arg)
 {
 	unsigned long posted = 0;

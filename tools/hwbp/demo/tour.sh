@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tour: a program with a bug, and how hwbp finds who did it.
+# The tour: hwbp finds the bug of a program.
 #
-# Wants hwbp in PATH and the program "ledger" beside this script. The last line
-# names the culprit; the exit status is 0 only if there is one.
+# Requires hwbp in PATH and the program "ledger" in the directory of this script. The
+# last line names the culprit; the exit status is 0 only if exactly one was found.
 
 set -eu
 
@@ -18,7 +18,8 @@ say()
 	printf '%s\n' "$@"
 }
 
-# The column titles and the hits around the first one that is not the owners'.
+# Print the column titles and the hits around the first one by other code than the
+# account_*() functions.
 some_hits()
 {
 	awk '/^ +TIME/ { print }
@@ -39,7 +40,7 @@ some_hits()
 	     }' "$report"
 }
 
-# Function and source of each writer that is not one of the counter's owners.
+# Print function and source line of each writer that is not an account_*() function.
 culprits()
 {
 	awk '/^ *HITS/ { counts = 1; next }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* as_nobody COMMAND [ARG...]: run a command with no rights at all. */
+/* as_nobody COMMAND [ARG...]: run a command without any privileges. */
 #include <grp.h>
 #include <stdio.h>
 #include <unistd.h>

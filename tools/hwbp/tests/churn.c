@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * churn N: start threads that write once each, one after the other and four at a
- * time at most, until a line comes on standard input, and then N more.  Prints
- * "ready" when it begins.
+ * churn N: start threads that write once each, at most four at a time, until a line is
+ * read from standard input, and then N more.  Prints "ready" first.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -17,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 long written;
 
-/* With a lock: emulators have been seen to miss atomic instructions. */
+/* Not atomic_inc(): emulators have been seen to miss watchpoints on LOCKed writes. */
 static void *run(void *arg)
 {
 	pthread_mutex_lock(&lock);
@@ -37,13 +36,13 @@ int main(int argc, char **argv)
 {
 	long i, more = argc > 1 ? atol(argv[1]) : 100;
 	pthread_t thread[AT_ONCE];
-	bool told = false;
+	bool line_read = false;
 
 	printf("ready\n");
 	fflush(stdout);
 	for (i = 0; more; i++) {
-		told = told || line_has_come();
-		more -= told;
+		line_read = line_read || line_has_come();
+		more -= line_read;
 		if (i >= AT_ONCE)
 			pthread_join(thread[i % AT_ONCE], NULL);
 		if (pthread_create(&thread[i % AT_ONCE], NULL, run, NULL))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two writes here, three by a forked child, and seven by the same program after
- * the child has executed it anew: those are of another address space, though at
- * the same address.
+ * Two writes by the parent, three by a forked child, and seven after the child has
+ * executed this program again: at the same address, but in another address space.
  */
 #include <stdio.h>
 #include <stdlib.h>

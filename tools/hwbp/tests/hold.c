@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hold CLAIM...: open a breakpoint on the variable "held" for each CLAIM, print
- * "ready", and keep them until standard input ends. A CLAIM is "guaranteed" or
- * "flexible" and where: ":task", ":task@CPU" or ":cpu@CPU".
+ * "ready", and keep them open until end of file on standard input. A CLAIM is
+ * "guaranteed" or "flexible", followed by ":task", ":task@CPU" or ":cpu@CPU".
  */
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Lengths of instructions, one of each form that the decoder tells apart. */
+/* Test the lengths of instructions, one of each form that the decoder distinguishes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct sample {
 	unsigned char code[16];
 };
 
-/* Each is followed by bytes that are no part of it. */
+/* Each instruction is followed by bytes that do not belong to it. */
 static const struct sample samples64[] = {
 	{ "ret", 1, false, false, { 0xc3, 0x90 } },
 	{ "endbr64", 4, false, false, { 0xf3, 0x0f, 0x1e, 0xfa, 0x90 } },
@@ -93,7 +93,7 @@ static void check(const struct sample *sample, bool is64)
 	}
 }
 
-/* From the start of the code to each end of an instruction. */
+/* Search from the start of the code to each end of an instruction. */
 static void check_walk(void)
 {
 	/* mov %eax,(%rdi); mov %eax,%ecx; rep stosb; ret */

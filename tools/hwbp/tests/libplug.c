@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A library with one function, whose name is given by the compiler's -DPLUG=. */
+/* A library with one function, whose name is set with -DPLUG=. */
 void PLUG(long *to);
 
 void PLUG(long *to)

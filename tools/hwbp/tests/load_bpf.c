@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loads a BPF program that does nothing, and drops it when standard input ends.
- * The kernel compiles it, so its text comes and goes.
+ * Load a BPF program that does nothing, and unload it at end of file on standard
+ * input. The kernel compiles it, so text is added and removed.
  */
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Load a library, call it, unload it, and do the same with another one, which
- * will lie where the first one has been.
+ * Load, call and unload a library, and then another one, which is mapped at the same
+ * address.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Changes a variable of libshelf.so, by calling it. */
+/* Change a variable of libshelf.so by a call. */
 void shelf_add(long n);
 
 int main(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * threads ROUNDS: two threads wait until "go" comes on standard input, then main
- * starts two more, and each of the four increments the counter ROUNDS times.
- * Prints "ready" before it waits, and the total. Any other line is a tap.
+ * threads ROUNDS: two threads wait until "go" is read from standard input. Then main()
+ * starts two more, and each of the four increments the counter ROUNDS times. Prints
+ * "ready" before it waits, and the total. Any other line increments spare[0].
  */
 #define _GNU_SOURCE
 #include <pthread.h>

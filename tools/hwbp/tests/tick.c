@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tick [WRITES [STATUS]]: write, read and call in ways that are known exactly,
- * print the lines where it is done, exit with STATUS.
+ * tick [WRITES [STATUS]]: make a known number of writes, reads and calls, print the
+ * source lines that make them, and exit with STATUS.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -35,7 +35,7 @@ __thread long per_thread;
 
 static int write_line;
 
-/* The access is the last instruction of its line. */
+/* The access is the last instruction of this source line. */
 static void tick_write(long n)
 {
 	write_line = __LINE__ + 1;
@@ -59,8 +59,8 @@ static void tick_record(short n)
 }
 
 /*
- * A single instruction that writes sixteen bytes, one by one. Until it is done it
- * is reported by the address that the store before it would be reported by.
+ * A single instruction that writes sixteen bytes one by one. Until the last byte it is
+ * reported at its own address, as is the store before it.
  */
 static void tick_repeat(void)
 {
@@ -93,7 +93,7 @@ static long tick_static_local(void)
 	return ++calls;
 }
 
-/* Optimised code calls it through the variable, without a register. */
+/* With optimization the call is CALL with a memory operand. */
 static void __attribute__((noinline)) tick_hooked(void)
 {
 	asm volatile("" : : : "memory");

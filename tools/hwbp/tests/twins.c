@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two static variables of one name, in two files. */
+/* Two static variables of the same name in two files. */
 long twin_next(void);
 
 static long twin;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The debug control register, DR7: for each of the four address registers two
- * enable bits, and a field of four bits that says what is watched there.
+ * The debug control register, DR7: two enable bits and a control field of four bits for
+ * each of the four address registers.
  *
  *   63      32 31  28 27  24 23  20 19  16 15      10 9  8 7 6 5 4 3 2 1 0
  *  +----------+------+------+------+------+----------+----+---+---+---+---+
  *  | reserved | ctl3 | ctl2 | ctl1 | ctl0 |    1 ... |GE,L| 3 | 2 | 1 | 0 |
  *  +----------+------+------+------+------+----------+----+---+---+---+---+
  *
- * A control field is LEN << 2 | RW.  Pure functions on values; nothing here
- * touches a register.
+ * A control field is LEN << 2 | RW.  The functions here compute values; none of them
+ * accesses a register.
  */
 #ifndef _ASM_X86_DR7_H
 #define _ASM_X86_DR7_H
@@ -19,7 +19,7 @@
 
 #include <uapi/asm/debugreg.h>
 
-/* A control field is DR_LEN_* | DR_RW_*, with this one for I/O ports. */
+/* RW value for I/O ports, in addition to DR_RW_* of uapi/asm/debugreg.h */
 #define DR_RW_IO		0x2
 #define DR7_CTL_MASK		0xfUL
 
@@ -30,7 +30,7 @@
 #define DR7_ENABLE_GLOBAL(slot)	(0x2UL << ((slot) * DR_ENABLE_SIZE))
 #define DR7_ENABLE(slot)	(DR7_ENABLE_LOCAL(slot) | DR7_ENABLE_GLOBAL(slot))
 #define DR7_CTL_SHIFT(slot)	(DR_CONTROL_SHIFT + (slot) * DR_CONTROL_SIZE)
-/* All that belongs to one slot */
+/* All bits of one slot */
 #define DR7_SLOT(slot)		(DR7_CTL_MASK << DR7_CTL_SHIFT(slot) | DR7_ENABLE(slot))
 #define DR7_ENABLE_ALL		0xffUL
 
@@ -60,8 +60,8 @@ static __always_inline unsigned int dr7_ctl_rw(unsigned int ctl)
 }
 
 /**
- * dr7_ctl_bytes - length of what a control field watches
- * @ctl: the field
+ * dr7_ctl_bytes - length that a control field encodes
+ * @ctl: the control field
  *
  * Return: number of bytes: 1, 2, 4 or 8.
  */
@@ -99,13 +99,13 @@ static __always_inline unsigned int dr7_len(unsigned int bytes)
 	}
 }
 
-/* Takes out all of a slot, whatever its field says. */
+/* Clear all bits of a slot. */
 static __always_inline unsigned long dr7_clear(unsigned long dr7, int slot)
 {
 	return dr7 & ~DR7_SLOT(slot);
 }
 
-/* Enables a slot with a new field. */
+/* Enable a slot with a new control field. */
 static __always_inline unsigned long dr7_set(unsigned long dr7, int slot, unsigned int ctl)
 {
 	return dr7_clear(dr7, slot) | (unsigned long)ctl << DR7_CTL_SHIFT(slot) |

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hardware breakpoints on x86: what the generic layer, ptrace and the kernel
- * debugger use of the debug registers.
+ * Hardware breakpoints on x86: the interface of the backend for the generic layer,
+ * ptrace and the kernel debugger.
  */
 #ifndef _ASM_X86_HW_BREAKPOINT_H
 #define _ASM_X86_HW_BREAKPOINT_H
@@ -10,20 +10,12 @@
 
 #include <uapi/asm/hw_breakpoint.h>
 
-/* Debug address registers of a CPU; each takes any kind of breakpoint */
+/* Debug address registers of a CPU; each supports all types of breakpoints */
 #define HBP_NUM			4
 #define hw_breakpoint_slots(class)	(HBP_NUM)
 
-/* The trap handler calls perf_bp_event_at() itself */
-#define ARCH_HW_BREAKPOINT_TRAP
-/* Registers are written once for all that perf changes at one time */
-#define ARCH_HW_BREAKPOINT_BATCH
-/* There is arch_hw_breakpoint_repoint() */
-#define ARCH_HW_BREAKPOINT_REPOINT
-/* There is arch_hw_breakpoint_reg() */
-#define ARCH_HW_BREAKPOINT_REGS
-/* There are arch_is_ptrace_breakpoint() and ptrace_drop_disabled_hw_breakpoints() */
-#define ARCH_HW_BREAKPOINT_PTRACE
+/* exc_debug() reports hits: no die notifier */
+#define hw_breakpoint_exceptions_notify	NULL
 
 struct bp_reg_state;
 struct perf_event;
@@ -34,10 +26,10 @@ struct task_struct;
 /**
  * struct arch_hw_breakpoint - a breakpoint as the registers take it
  * @address: for DRn
- * @mask: for the address mask of AMD processors; low bits that do not matter
+ * @mask: for the address mask of AMD processors; address bits that are ignored
  * @ctl: control field for DR7; see <asm/dr7.h>
- * @slot: where it is, or was last
- * @repointed: there are versions of it, see arch_hw_breakpoint_repoint()
+ * @slot: its slot, or the last one that it had
+ * @repointed: hw.bp_versions of the event are valid, see arch_hw_breakpoint_repoint()
  */
 struct arch_hw_breakpoint {
 	unsigned long	address;
@@ -49,19 +41,20 @@ struct arch_hw_breakpoint {
 
 /**
  * hw_breakpoint_arch_parse - check attributes and translate them
- * @bp: the event they are for; NULL if there is none
+ * @bp: the event that the attributes are for, NULL if there is none
  * @attr: the attributes
- * @hw: filled in
+ * @hw: the translation
  *
- * Return: 0; -EINVAL for malformed attributes and for ranges that no breakpoint
- * may watch; -EOPNOTSUPP for a range that this processor cannot watch.
+ * Context: Any.
+ * Return: 0; -EINVAL for invalid attributes and for ranges on which a breakpoint would
+ * trap for ever; -EOPNOTSUPP for a length that this processor does not support.
  */
 int hw_breakpoint_arch_parse(struct perf_event *bp,
 			     const struct perf_event_attr *attr,
 			     struct arch_hw_breakpoint *hw);
 
 /**
- * arch_check_bp_in_kernelspace - tell whether kernel addresses are watched
+ * arch_check_bp_in_kernelspace - check whether kernel addresses are watched
  * @hw: what hw_breakpoint_arch_parse() made
  *
  * Return: 1 or 0.
@@ -69,51 +62,54 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw);
 
 /**
- * arch_install_hw_breakpoint - want a breakpoint on this CPU
+ * arch_install_hw_breakpoint - assign a slot of this CPU to a breakpoint
  * @bp: the breakpoint
  *
  * Context: Interrupts off.
- * Return: 0, or -ENOSPC if all registers are wanted by others.
+ * Return: 0, or -ENOSPC if all slots are assigned to others.
  */
 int arch_install_hw_breakpoint(struct perf_event *bp);
 
 /**
- * arch_uninstall_hw_breakpoint - want a breakpoint on this CPU no more
+ * arch_uninstall_hw_breakpoint - remove a breakpoint from its slot
  * @bp: the breakpoint
  *
  * Context: Interrupts off.
  */
 void arch_uninstall_hw_breakpoint(struct perf_event *bp);
 
+#define arch_hw_breakpoint_repoint arch_hw_breakpoint_repoint
 /**
- * arch_hw_breakpoint_repoint - take over what bp_current_version() says
+ * arch_hw_breakpoint_repoint - apply the current version of bp->hw.bp_versions
  * @bp: a member of a kernel-wide set, of this CPU
  *
- * Where the registers are being changed, or held back, whoever does it takes it
- * over.
+ * If the caller interrupted an update of the registers, or a batch is open, that
+ * update or arch_hw_breakpoint_commit() applies the version.
  *
  * Context: Any; interrupts off.
  */
 void arch_hw_breakpoint_repoint(struct perf_event *bp);
 
+#define arch_hw_breakpoint_begin arch_hw_breakpoint_begin
 /**
- * arch_hw_breakpoint_begin - hold back the registers
+ * arch_hw_breakpoint_begin - defer register writes
  *
- * Until arch_hw_breakpoint_commit() the hardware stays as it is.
+ * Until arch_hw_breakpoint_commit() the hardware does not change.
  *
  * Context: Interrupts off.
  */
 void arch_hw_breakpoint_begin(void);
 
 /**
- * arch_hw_breakpoint_commit - bring the registers in line with what is wanted
+ * arch_hw_breakpoint_commit - bring the registers in line with the wanted state
  *
  * Context: Interrupts off.
  */
 void arch_hw_breakpoint_commit(void);
 
+#define arch_hw_breakpoint_reg arch_hw_breakpoint_reg
 /**
- * arch_hw_breakpoint_reg - tell what a register of this CPU holds
+ * arch_hw_breakpoint_reg - read back a register of this CPU
  * @slot: which, below hw_breakpoint_slots()
  * @state: filled in
  *
@@ -121,31 +117,44 @@ void arch_hw_breakpoint_commit(void);
  */
 void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state);
 
+#define arch_is_ptrace_breakpoint arch_is_ptrace_breakpoint
 /**
- * arch_is_ptrace_breakpoint - tell whether a debugger set a breakpoint
+ * arch_is_ptrace_breakpoint - check whether a task's debugger set a breakpoint
  * @bp: the breakpoint
  *
- * Return: true if it stands for a virtual debug register.
+ * Return: true if it implements a virtual debug register.
  */
 bool arch_is_ptrace_breakpoint(const struct perf_event *bp);
 
+#define ptrace_drop_disabled_hw_breakpoints ptrace_drop_disabled_hw_breakpoints
 /**
- * hw_breakpoint_trap - handle the breakpoints among the causes of a #DB
- * @regs: registers at the trap
- * @dr6: causes, in positive polarity; those that are dealt with are cleared
+ * ptrace_drop_disabled_hw_breakpoints - drop what a debugger has disabled
+ * @tsk: a traced task that is about to leave its stop
+ *
+ * While a task is stopped a debugger may disable breakpoints, change them and
+ * enable them again without losing their registers.
+ *
+ * Context: Process context, may sleep; the tracer of @tsk, which stays stopped.
+ */
+void ptrace_drop_disabled_hw_breakpoints(struct task_struct *tsk);
+
+/**
+ * hw_breakpoint_trap - handle the breakpoint hits of a #DB
+ * @regs: registers at the time of the trap
+ * @dr6: causes of the #DB in positive polarity; bits that are handled are cleared
  *
  * Context: #DB.
- * Return: true if nothing is left to do: no other cause, no signal to send.
+ * Return: true if the #DB has no other cause and no signal has to be sent.
  */
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6);
 
 /**
  * hw_breakpoint_debugger_parse - check a breakpoint of the kernel debugger
  * @attr: address, length and type
- * @hw: filled in
+ * @hw: the translation
  *
- * As hw_breakpoint_arch_parse(), but an instruction breakpoint is refused only
- * in the code that runs on the way into and out of #DB while DR7 is live.
+ * Like hw_breakpoint_arch_parse(), but instruction breakpoints are refused only in code
+ * that runs with DR7 live in the entry or exit of #DB.
  *
  * Context: Any.
  * Return: 0, -EINVAL or -EOPNOTSUPP.
@@ -154,16 +163,15 @@ int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
 				 struct arch_hw_breakpoint *hw);
 
 /**
- * hw_breakpoint_debugger_set - change one breakpoint of the kernel debugger
- * @i: which, below HBP_NUM
- * @hw: the breakpoint, NULL for none; it stays valid and as it is until the next
- *	call with the same @i
+ * hw_breakpoint_debugger_set - set or remove a breakpoint of the kernel debugger
+ * @i: index of the breakpoint, below HBP_NUM
+ * @hw: the breakpoint, NULL to remove it; it must not change until the next call with
+ *	the same @i
  *
- * It is a breakpoint of every CPU. Hits leave their bit in DR6 for the die
- * chain. Each CPU arms it when it leaves the debugger or comes online.
+ * The breakpoint is set on every CPU: each CPU arms it when it leaves the debugger or
+ * comes online. Hits leave their bit in DR6 for the die chain.
  *
- * Context: Any. The caller is the only one that changes breakpoints of the
- * debugger: all other CPUs are stopped.
+ * Context: Any; all other CPUs are stopped, so calls are serialized.
  */
 void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint *hw);
 
@@ -180,20 +188,23 @@ void hw_breakpoint_debugger_enter(void);
  * hw_breakpoint_debugger_leave - arm this CPU's breakpoints again
  *
  * Those of perf and those of the debugger, whether they changed or not. A CPU that
- * did not enter the debugger only takes over what hw_breakpoint_debugger_set()
+ * did not enter the debugger only applies what hw_breakpoint_debugger_set()
  * changed.
  *
  * Context: Any, inside a batch or while registers are written too; interrupts
  * off.
+ * Return: the number of breakpoints of the debugger for which there is no slot,
+ * because breakpoints of perf have too many. Each is armed when a slot is free.
  */
-void hw_breakpoint_debugger_leave(void);
+unsigned int hw_breakpoint_debugger_leave(void);
 
 /**
  * ptrace_get_debugreg - read a virtual debug register
  * @tsk: a traced task that is stopped
  * @n: 0 ... 7
  *
- * Return: the value; 0 for the registers that do not exist.
+ * Context: Any.
+ * Return: the value; 0 for registers that do not exist.
  */
 unsigned long ptrace_get_debugreg(struct task_struct *tsk, int n);
 
@@ -203,12 +214,12 @@ unsigned long ptrace_get_debugreg(struct task_struct *tsk, int n);
  * @n: 0 ... 7
  * @val: the value
  *
- * A write that is refused changes nothing.
+ * A write that fails changes nothing.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EIO for a register that does not exist; -EINVAL for an address
- * outside user space or not aligned, or for a kind of breakpoint there is none
- * of; -ENOSPC if no register is left; -ESRCH, -ENOMEM.
+ * Return: 0; -EIO for a register that does not exist; -EINVAL for an address that is
+ * not in user space or not aligned, or for an unsupported type of breakpoint; -ENOSPC
+ * if no register is available; -ESRCH if the task is exiting; -ENOMEM.
  */
 int ptrace_set_debugreg(struct task_struct *tsk, int n, unsigned long val);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For code that needs the debug registers of this CPU out of its way for a
- * while, or that loses them: NMI, #MC and #DB entry, KVM, text patching, kexec.
+ * Interface for code that must not trap, or that uses the debug registers for something
+ * else: NMI, #MC and #DB entry, KVM, text patching, kexec.
  */
 #ifndef _ASM_X86_HW_BREAKPOINT_CPU_H
 #define _ASM_X86_HW_BREAKPOINT_CPU_H
@@ -13,70 +13,64 @@
 #include <asm/dr7.h>
 
 /*
- * What DR7 enables, and more only while it is being written: the enable bits
- * are here before they are in DR7, and in DR7 no longer when they leave here.
+ * Superset of the enable bits of DR7; equal to them unless DR7 is being written. A bit is
+ * set here before it is set in DR7, and cleared here after it is cleared in DR7.
  */
 DECLARE_PER_CPU(unsigned long, cpu_dr7);
 
-/* What DR7 holds, or shall hold when nobody needs breakpoints out of the way */
+/* Value of DR7, or value to restore if code has cleared DR7 */
 DECLARE_PER_CPU(unsigned long, cpu_dr7_armed);
 
 /*
- * Breakpoints changed while DR7 was clear.  The address and mask registers must
- * be loaded before cpu_dr7_armed is.
+ * Breakpoints changed while DR7 was clear: load the address and mask registers before
+ * loading cpu_dr7_armed.
  */
 DECLARE_PER_CPU(bool, cpu_dr7_changed);
 
 /*
- * True if a breakpoint is armed on this CPU.  Raw: the check of DEBUG_PREEMPT reads
- * data that may be watched, while DR7 is still live in the entry code.
+ * Returns true if a breakpoint is armed on this CPU.  Use the raw accessor: the checks of
+ * DEBUG_PREEMPT read data that may be watched, while DR7 is still live in entry code.
  */
 static __always_inline bool hw_breakpoint_active(void)
 {
 	return raw_cpu_read(cpu_dr7) & DR7_ENABLE_ALL;
 }
 
-/* Disarms all, until hw_breakpoint_restore(). */
+/* Disarm all breakpoints until hw_breakpoint_restore(). */
 static __always_inline void hw_breakpoint_disable(void)
 {
 	set_debugreg(DR7_FIXED_1, 7);
 }
 
 /**
- * hw_breakpoint_load - load all debug registers and arm
+ * hw_breakpoint_load - load all debug registers and arm the breakpoints
  *
- * The caller has cleared DR7.
- *
- * Context: Any; interrupts off.
+ * Context: Any; interrupts off, DR7 cleared by the caller.
  */
 void hw_breakpoint_load(void);
 
 /**
- * hw_breakpoint_restore - load the debug registers of this CPU again
+ * hw_breakpoint_restore - restore the debug registers after other code used them
  *
- * After other code used them. DR7 is clear.
- *
- * Context: Interrupts off.
+ * Context: Interrupts off, DR7 clear.
  */
 void hw_breakpoint_restore(void);
 
 /**
- * hw_breakpoint_cpu_init - start with reset registers
- *
- * On a CPU that comes up.
+ * hw_breakpoint_cpu_init - reset the debug registers of a CPU that comes up
  *
  * Context: Interrupts off.
  */
 void hw_breakpoint_cpu_init(void);
 
 /*
- * Disarms breakpoints for a stretch of code that must not trap, and returns
- * what local_db_restore() has to know: whether there were any.  In a virtual
- * machine even reading DR7 is an exit, so cpu_dr7 is asked first.
+ * Disarm breakpoints for a section of code that must not trap. The return value is for
+ * local_db_restore(): the enable bits of DR7.  Check cpu_dr7 first: in a virtual machine
+ * even reading DR7 is an exit.
  *
- * Only the code that finds DR7 armed arms it again.  An NMI, a #DB or the kernel
- * debugger that interrupts the stretch finds DR7 clear: it may change which
- * breakpoints there are, but loads no register.
+ * Only code that finds DR7 armed arms it again.  An NMI, a #DB or the kernel debugger
+ * that interrupts the section finds DR7 clear: it may change breakpoints in memory, but
+ * writes no register.
  */
 static __always_inline unsigned long local_db_save(void)
 {
@@ -90,7 +84,7 @@ static __always_inline unsigned long local_db_save(void)
 	if (dr7)
 		set_debugreg(DR7_FIXED_1, 7);
 
-	/* Nothing of what follows may be moved up to where DR7 is live. */
+	/* Keep the code of the section behind the write to DR7. */
 	barrier();
 
 	return dr7;
@@ -98,18 +92,19 @@ static __always_inline unsigned long local_db_save(void)
 
 static __always_inline void local_db_restore(unsigned long dr7)
 {
-	/* Nothing of what precedes may be moved down to where DR7 is live. */
+	/* Keep the code of the section in front of the write to DR7. */
 	barrier();
 
 	if (!dr7)
 		return;
 
 	/*
-	 * The debugger or a handler may have changed breakpoints meanwhile, and
-	 * an NMI may do so at any point here. Until DR7 is written it finds DR7
-	 * clear and leaves the registers alone, so what was read belongs to the
-	 * addresses that they hold. cpu_dr7_changed is set after cpu_dr7_armed
-	 * changes: read it in the other order, and once more after the write.
+	 * The debugger or a handler may have changed breakpoints in the section,
+	 * and an NMI may do so at any point here. Until DR7 is written, an NMI
+	 * finds DR7 clear and writes no registers, so the value that was read
+	 * matches the addresses in the registers. cpu_dr7_changed is set after
+	 * cpu_dr7_armed changes: read cpu_dr7_armed first, and check
+	 * cpu_dr7_changed once more after the write.
 	 */
 	dr7 = this_cpu_read(cpu_dr7_armed);
 	barrier();
@@ -128,7 +123,7 @@ static __always_inline void local_db_restore(unsigned long dr7)
  * @dr: number of the debug register
  *
  * Context: Preemption off.
- * Return: the mask in use on this CPU; 0 where there are none.
+ * Return: the address mask of the register on this CPU; 0 without BPEXT.
  */
 unsigned long amd_get_dr_addr_mask(unsigned int dr);
 #else

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What operations on breakpoints cost.
+ * Cost of operations on breakpoints, and of other perf events beside them.
  *
- * Prints "NAME MEDIAN" for each, in nanoseconds of CLOCK_MONOTONIC. Where the
- * clock of a virtual machine counts instructions these are instructions, and
- * all but the same at each run; time that passes while everybody sleeps counts,
- * too. So does what other CPUs execute meanwhile: they do not run at the same
- * time there. The first one is what the clock itself adds to each.
- * Needs root, and one CPU; without a second one what concerns another CPU is
- * left out.
+ *   bench [wide]
  *
- * A number at the end of a name says how many others there are meanwhile: tasks
- * that sleep and hold a breakpoint each or have inherited it, or breakpoints that
- * are open. For a ring buffer it is that of its data pages.
+ * Prints "NAME COST ROUNDS" for each operation, in nanoseconds of
+ * CLOCK_MONOTONIC. Where the clock of a virtual machine counts instructions these
+ * are instructions. The cost is the tenth percentile of all rounds: the median of
+ * those that allocate memory differs by 2 % between two kernels with the same code
+ * path, as interrupts and refills of caches come in between. Time in which all tasks sleep counts too, and so does the work
+ * of other CPUs, which such a machine runs in turn with this one. The row "clock"
+ * is the cost of the measurement, which every other row contains.
+ *
+ * Each round stands between two instructions that do nothing and that
+ * qemu/bench_plugin.c recognises, so that a plugin of the emulator can count
+ * events per round.
+ *
+ * Needs root. Rows about another CPU are left out where there is none. "wide"
+ * measures only the operations on all CPUs.
+ *
+ * A number at the end of a name is the number of breakpoints, of events or of
+ * other tasks that exist meanwhile; for a ring buffer, that of its data pages.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -80,6 +88,25 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/*
+ * Long no-operations with a displacement that no compiler emits. Keep in step with
+ * qemu/bench_plugin.c.
+ */
+#define mark_begin()	asm volatile(".byte 0x0f, 0x1f, 0x80, 'b', 'n', 'c', 'h'" ::: "memory")
+#define mark_end()	asm volatile(".byte 0x0f, 0x1f, 0x80, 'h', 'c', 'n', 'b'" ::: "memory")
+
+static uint64_t measure_round(void (*op)(void *arg), void *arg)
+{
+	uint64_t start, end;
+
+	mark_begin();
+	start = now();
+	op(arg);
+	end = now();
+	mark_end();
+	return end - start;
+}
+
 /* @rest, if there is any, is done after each round and not measured. */
 static void measure_rounds(const char *name, int rounds, void (*op)(void *arg),
 			   void (*rest)(void *arg), void *arg)
@@ -87,15 +114,12 @@ static void measure_rounds(const char *name, int rounds, void (*op)(void *arg),
 	static uint64_t took[ROUNDS];
 
 	for (int i = 0; i < rounds; i++) {
-		uint64_t start = now();
-
-		op(arg);
-		took[i] = now() - start;
+		took[i] = measure_round(op, arg);
 		if (rest)
 			rest(arg);
 	}
 	qsort(took, rounds, sizeof(took[0]), compare);
-	printf("%s %llu\n", name, (unsigned long long)took[rounds / 2]);
+	printf("%s %llu %d\n", name, (unsigned long long)took[rounds / 10], rounds);
 	fflush(stdout);
 }
 
@@ -165,8 +189,8 @@ static void let_go(void)
 		close(held[--nr_held]);
 }
 
-/* Takes turns with others; where the kernel has no such thing, false. */
-static bool takes_turns(struct perf_event_attr *attr)
+/* A flexible breakpoint; false if the kernel has none. */
+static bool is_multiplexed(struct perf_event_attr *attr)
 {
 	*attr = watch(&words[0]);
 	attr->config = 1;
@@ -196,6 +220,16 @@ static void op_refused(void *arg)
 {
 	if (open_event(arg, 0, -1) >= 0 || errno != ENOSPC)
 		die("a fifth breakpoint");
+}
+
+static void op_enable(void *arg)
+{
+	ioctl(*(int *)arg, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+static void op_disable(void *arg)
+{
+	ioctl(*(int *)arg, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 static void op_store(void *arg)
@@ -255,33 +289,46 @@ static void stop_echo(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* Both tasks hold so many. */
+static void bench_switch_each(const char *name, struct perf_event_attr attr, int nr, pid_t pid)
+{
+	hold_like(attr, nr, 0, -1);
+	hold_like(attr, nr, pid, -1);
+	measure_with(name, nr, ROUNDS, op_switch, NULL);
+	let_go();
+}
+
+static void bench_switch_beside(const char *name, struct perf_event_attr attr, int nr,
+				pid_t pid, int cpu)
+{
+	hold_like(attr, nr, pid, cpu);
+	measure_with(name, nr, ROUNDS, op_switch, NULL);
+	let_go();
+}
+
+static void bench_switches_flexible(int nr)
+{
+	struct perf_event_attr attr;
+
+	if (!is_multiplexed(&attr))
+		return;
+	bench_switch_beside("switch_flexible", attr, nr, 0, -1);
+	bench_switch_beside("switch_cpu_flexible", attr, nr, -1, HERE);
+}
+
 static void bench_switches(void)
 {
-	static const int numbers[] = { 0, 1, 4 };
-	static const int crowds[] = { 1, 8, 100 };
-	struct perf_event_attr attr;
 	pid_t pid = start_echo();
 
-	for (unsigned int i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		hold(numbers[i]);
-		measure_with("switch", numbers[i], ROUNDS, op_switch, NULL);
-		let_go();
-		if (!numbers[i])
-			continue;
-		hold_like(watch(NULL), numbers[i], -1, 0);
-		measure_with("switch_cpu", numbers[i], ROUNDS, op_switch, NULL);
-		let_go();
-	}
-	for (unsigned int i = 0; i < sizeof(crowds) / sizeof(crowds[0]); i++) {
-		if (!takes_turns(&attr))
-			continue;
-		hold_like(attr, crowds[i], 0, -1);
-		measure_with("switch_flexible", crowds[i], ROUNDS, op_switch, NULL);
-		let_go();
-		hold_like(attr, crowds[i], -1, 0);
-		measure_with("switch_cpu_flexible", crowds[i], ROUNDS, op_switch, NULL);
-		let_go();
-	}
+	for (int nr = 0; nr <= SLOTS; nr++)
+		bench_switch_each("switch", watch(NULL), nr, pid);
+	bench_switch_beside("switch_one_side", watch(NULL), 1, 0, -1);
+	bench_switch_beside("switch_one_side", watch(NULL), SLOTS, 0, -1);
+	bench_switch_beside("switch_cpu", watch(NULL), 1, -1, HERE);
+	bench_switch_beside("switch_cpu", watch(NULL), SLOTS, -1, HERE);
+	bench_switches_flexible(1);
+	bench_switches_flexible(8);
+	bench_switches_flexible(MOST_HELD);
 	stop_echo(pid);
 }
 
@@ -407,7 +454,7 @@ static void bench_among(int nr)
 	measure_with("open_close_task", nr, ROUNDS, op_open_close, &attr);
 	measure_with("open_close_task_on_cpu", nr, ROUNDS, op_open_close_bound, &attr);
 	measure_with("open_close_cpu", nr, ROUNDS, op_open_close_cpu, &attr);
-	if (takes_turns(&flex)) {
+	if (is_multiplexed(&flex)) {
 		measure_with("open_close_flexible", nr, ROUNDS, op_open_close, &flex);
 		measure_with("open_close_cpu_flexible", nr, ROUNDS, op_open_close_cpu, &flex);
 	}
@@ -424,16 +471,56 @@ static void bench_among(int nr)
 	let_go();
 }
 
-/* ---- Who has no breakpoint ---- */
+/* ---- No breakpoint, and other events ---- */
 
-static struct perf_event_attr count_nothing(void)
+static struct perf_event_attr count_software(int config)
 {
 	return (struct perf_event_attr) {
 		.type		= PERF_TYPE_SOFTWARE,
 		.size		= sizeof(struct perf_event_attr),
-		.config		= PERF_COUNT_SW_DUMMY,
+		.config		= config,
 		.exclude_kernel	= 1,
 	};
+}
+
+static struct perf_event_attr count_nothing(void)
+{
+	return count_software(PERF_COUNT_SW_DUMMY);
+}
+
+#define PMUS	"/sys/bus/event_source/devices/"
+
+/* An event of a PMU that is no software PMU of perf core; false if there is none. */
+static bool count_tsc(struct perf_event_attr *attr)
+{
+	FILE *type = fopen(PMUS "msr/type", "r");
+	bool found;
+
+	*attr = (struct perf_event_attr) { .size = sizeof(*attr) };
+	found = type && fscanf(type, "%u", &attr->type) == 1 && !access(PMUS "msr/events/tsc", F_OK);
+	if (type)
+		fclose(type);
+	return found;
+}
+
+static void op_fork(void *arg)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	if (waitpid(pid, NULL, 0) != pid)
+		die("fork");
+}
+
+static void op_fault(void *page)
+{
+	*(volatile char *)page;
+}
+
+static void drop_page(void *page)
+{
+	madvise(page, 1, MADV_DONTNEED);
 }
 
 #define ROOT_GROUP	"/sys/fs/cgroup"
@@ -485,18 +572,79 @@ static void bench_plain_cgroups(void)
 	rmdir(GROUP);
 }
 
+static void bench_faults(void)
+{
+	struct perf_event_attr attr = count_software(PERF_COUNT_SW_PAGE_FAULTS);
+	long size = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		die("mmap");
+	op_fault(page);
+	drop_page(page);
+	measure_rounds("fault", ROUNDS, op_fault, drop_page, page);
+	hold_like(attr, 1, 0, -1);
+	measure_rounds("fault_plain_1", ROUNDS, op_fault, drop_page, page);
+	let_go();
+	munmap(page, size);
+}
+
+static void bench_children(const char *kind, struct perf_event_attr attr, int nr)
+{
+	char name[64];
+
+	attr.inherit = 1;
+	hold_like(attr, nr, 0, -1);
+	snprintf(name, sizeof(name), "thread%s", kind);
+	measure_with(name, nr, ROUNDS, op_thread, NULL);
+	snprintf(name, sizeof(name), "fork%s", kind);
+	measure_with(name, nr, ROUNDS, op_fork, NULL);
+	let_go();
+}
+
+static void bench_plain_switches(void)
+{
+	struct perf_event_attr tsc;
+	pid_t pid = start_echo();
+
+	bench_switch_each("switch_plain", count_nothing(), 1, pid);
+	bench_switch_each("switch_plain", count_nothing(), 4, pid);
+	bench_switch_each("switch_count", count_software(PERF_COUNT_SW_CONTEXT_SWITCHES), 1, pid);
+	bench_switch_beside("switch_cpu_plain", count_nothing(), 4, -1, HERE);
+	if (count_tsc(&tsc)) {
+		bench_switch_each("switch_msr", tsc, 1, pid);
+		bench_switch_beside("switch_cpu_msr", tsc, 1, -1, HERE);
+	}
+	stop_echo(pid);
+}
+
+static void bench_plain_toggle(void)
+{
+	struct perf_event_attr attr = count_nothing();
+	int fd = must_open(&attr, 0, -1);
+
+	measure_rounds("enable_plain", ROUNDS, op_enable, op_disable, &fd);
+	measure_rounds("disable_plain", ROUNDS, op_disable, op_enable, &fd);
+	close(fd);
+}
+
 static void bench_plain(void)
 {
-	static const int numbers[] = { 1, 8 };
-	struct perf_event_attr attr = count_nothing();
+	struct perf_event_attr attr = count_nothing(), tsc;
 
+	bench_children("", attr, 0);
+	bench_children("_plain", attr, 1);
+	bench_children("_plain", attr, 8);
 	measure("open_close_plain", op_open_close, &attr);
-	attr.inherit = 1;
-	for (unsigned int i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		hold_like(attr, numbers[i], 0, -1);
-		measure_with("thread_inherits_plain", numbers[i], ROUNDS, op_thread, NULL);
-		let_go();
+	measure("open_close_cpu_plain", op_open_close_cpu, &attr);
+	if (count_tsc(&tsc)) {
+		bench_children("_msr", tsc, 1);
+		measure("open_close_msr", op_open_close, &tsc);
+		measure("open_close_cpu_msr", op_open_close_cpu, &tsc);
 	}
+	bench_faults();
+	bench_plain_toggle();
+	bench_plain_switches();
 	bench_plain_cgroups();
 }
 
@@ -554,26 +702,26 @@ static void bench_open(void)
 	close_and_rest(NULL);
 	measure_rounds("open_cpu_cold", FEW_ROUNDS, op_open_cpu, close_and_rest, &attr);
 
-	if (!takes_turns(&attr))
+	if (!is_multiplexed(&attr))
 		return;
 	hold_like(attr, MOST_HELD, 0, -1);
 	measure_with("open_close_flexible_beside", MOST_HELD, ROUNDS, op_open_close, &attr);
 	let_go();
 }
 
-/* A while in user mode, long enough for some turns */
+/* A while in user mode, long enough for some rotations */
 static void op_spin(void *arg)
 {
 	for (volatile int i = 0; i < 2000000; i++)
 		;
 }
 
-static void bench_turns(void)
+static void bench_multiplexing(void)
 {
 	struct perf_event_attr attr;
 
 	measure_rounds("spin", FEW_ROUNDS, op_spin, NULL, NULL);
-	if (!takes_turns(&attr))
+	if (!is_multiplexed(&attr))
 		return;
 	hold_like(attr, SLOTS, 0, -1);
 	measure_with("spin_flexible", SLOTS, FEW_ROUNDS, op_spin, NULL);
@@ -697,6 +845,8 @@ static void bench_hits(void)
 	measure("hit_count", op_store, NULL);
 	measure("read", op_read, &fd);
 	measure("disable_enable", op_toggle, &fd);
+	measure_rounds("enable", ROUNDS, op_enable, op_disable, &fd);
+	measure_rounds("disable", ROUNDS, op_disable, op_enable, &fd);
 	close(fd);
 
 	ring = new_ring(8);
@@ -782,6 +932,11 @@ static void bench_modify(void)
 	move.to[1].bp_addr = move.to[0].bp_addr;
 	move.to[1].bp_type = HW_BREAKPOINT_RW;
 	measure("modify_self_type", op_modify, &move);
+	close(move.fd);
+
+	attr.disabled = 1;
+	move = open_move(attr, 0, -1);
+	measure("modify_self_disabled", op_modify, &move);
 	close(move.fd);
 }
 
@@ -872,7 +1027,7 @@ static void bench_modify_family(const char *name, int cpu, int nr)
 
 static void bench_modify_families(void)
 {
-	static const int children[] = { 1, 16, 64 };
+	static const int children[] = { 1, 4, 16, 64 };
 
 	for (unsigned int i = 0; i < sizeof(children) / sizeof(children[0]); i++)
 		bench_modify_family("modify_family", HERE, children[i]);
@@ -931,36 +1086,95 @@ static void op_ptrace_dr7(void *arg)
 	poke(p->pid, 7, 0x999900ff);
 }
 
-static void bench_ptrace(void)
+static void op_ptrace_set(void *arg)
 {
-	struct poke p = { .pid = fork() };
+	struct poke *p = arg;
+
+	poke(p->pid, 0, (long)&words[0]);
+	poke(p->pid, 7, 0xd0001);
+	poke(p->pid, 7, 0);
+}
+
+static pid_t start_tracee(void)
+{
+	pid_t pid = fork();
 	int status;
 
-	if (!p.pid) {
+	if (!pid) {
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		raise(SIGSTOP);
 		_exit(0);
 	}
-	waitpid(p.pid, &status, 0);
+	waitpid(pid, &status, 0);
+	return pid;
+}
+
+static void bench_ptrace(void)
+{
+	struct poke p = { .pid = start_tracee() };
+	int status;
+
+	measure("ptrace_set_clear", op_ptrace_set, &p);
+	poke(p.pid, 0, (long)&words[0]);
+	poke(p.pid, 7, 0xd0001);
+	measure("ptrace_move", op_ptrace_move, &p);
 	for (int i = 0; i < SLOTS; i++)
 		poke(p.pid, i, (long)&words[i]);
 	poke(p.pid, 7, 0x999900ff);
-	measure("ptrace_move", op_ptrace_move, &p);
+	measure("ptrace_move_beside_3", op_ptrace_move, &p);
 	measure("ptrace_dr7_same", op_ptrace_dr7, &p);
 	kill(p.pid, SIGKILL);
 	waitpid(p.pid, &status, 0);
 }
 
-int main(void)
+/* ---- All CPUs ---- */
+
+/* One event for each CPU, as a program makes that watches the whole machine */
+static void open_wide(struct perf_event_attr *attr)
 {
-	struct rlimit files = { 2 * MOST_OTHERS, 2 * MOST_OTHERS };
+	for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
+		held[nr_held++] = must_open(attr, -1, cpu);
+}
 
-	bind_to(HERE);
-	if (setrlimit(RLIMIT_NOFILE, &files))
-		die("setrlimit");
+static void op_open_close_wide(void *arg)
+{
+	open_wide(arg);
+	let_go();
+}
 
-	measure("clock", op_nothing, NULL);
-	measure("getppid", op_getppid, NULL);
+static void for_each_held(unsigned long request)
+{
+	for (int i = 0; i < nr_held; i++)
+		ioctl(held[i], request, 0);
+}
+
+static void op_enable_wide(void *arg)
+{
+	for_each_held(PERF_EVENT_IOC_ENABLE);
+}
+
+static void op_disable_wide(void *arg)
+{
+	for_each_held(PERF_EVENT_IOC_DISABLE);
+}
+
+static void bench_wide(void)
+{
+	struct perf_event_attr attr = watch(&words[0]), plain = count_nothing();
+	int first = must_open(&attr, -1, HERE);
+
+	measure("open_close_wide", op_open_close_wide, &attr);
+	close(first);
+	open_wide(&attr);
+	measure_rounds("disable_wide", ROUNDS, op_disable_wide, op_enable_wide, NULL);
+	op_disable_wide(NULL);
+	measure_rounds("enable_wide", ROUNDS, op_enable_wide, op_disable_wide, NULL);
+	let_go();
+	measure("open_close_wide_plain", op_open_close_wide, &plain);
+}
+
+static void bench_all(void)
+{
 	bench_open();
 	bench_hits();
 	bench_sigtrap_hits();
@@ -970,9 +1184,24 @@ int main(void)
 	bench_modify_families();
 	bench_reopen();
 	bench_switches();
-	bench_turns();
+	bench_multiplexing();
 	bench_ptrace();
 	bench_plain();
 	bench_others();
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit files = { 2 * MOST_OTHERS, 2 * MOST_OTHERS };
+
+	bind_to(HERE);
+	if (setrlimit(RLIMIT_NOFILE, &files))
+		die("setrlimit");
+
+	measure("clock", op_nothing, NULL);
+	measure("getppid", op_getppid, NULL);
+	bench_wide();
+	if (argc < 2)
+		bench_all();
 	return 0;
 }

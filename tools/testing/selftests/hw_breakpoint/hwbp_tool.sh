@@ -35,9 +35,8 @@ trap clean_up EXIT
 # each command, and spares emulators that now and then fail at patched code.
 hold_an_event()
 {
-	mkfifo "$tmp/hold"
-	"$hwbp" stat total -- "$programs/threads" 1 <"$tmp/hold" >"$tmp/held" 2>&1 &
-	exec 8>"$tmp/hold"
+	start_on_fifo held "$hwbp" stat total -- "$programs/threads" 1
+	exec 8>"$tmp/held.fifo"
 	wait_for ready "$tmp/held"
 }
 
@@ -66,6 +65,27 @@ run()
 watch()
 {
 	run "$hwbp" watch -o "$report" "$@"
+}
+
+# The same for a run that several tests look at: once NAME COMMAND... runs the command
+# for the first of them, and brings back its report, output and status for the others.
+# On a debug kernel a run takes seconds.
+once()
+{
+	kept=$tmp/once.$1
+	shift
+	if [ -e "$kept.status" ]; then
+		cp "$kept.report" "$report"
+		cp "$kept.out" "$out"
+		cp "$kept.err" "$err"
+		status=$(cat "$kept.status")
+		return
+	fi
+	"$@"
+	cp "$report" "$kept.report"
+	cp "$out" "$kept.out"
+	cp "$err" "$kept.err"
+	echo "$status" >"$kept.status"
 }
 
 status_is()
@@ -143,15 +163,26 @@ wait_for()
 	complain "'$1' did not appear in $2"
 }
 
+# Starts a program that reads from a pipe, $tmp/NAME.fifo, and writes to $tmp/NAME:
+# start_on_fifo NAME COMMAND... $started is its process. Opening a pipe for writing
+# waits for the program.
+start_on_fifo()
+{
+	name=$1
+	shift
+	rm -f "$tmp/$name.fifo"
+	mkfifo "$tmp/$name.fifo"
+	: >"$tmp/$name"
+	"$@" <"$tmp/$name.fifo" >"$tmp/$name" 2>&1 &
+	started=$!
+}
+
 # A program that waits for a line; $threads is its process.
 program_start()
 {
-	rm -f "$tmp/fifo"
-	mkfifo "$tmp/fifo"
-	: >"$tmp/threads"
-	"$programs/$1" "$2" <"$tmp/fifo" >"$tmp/threads" 2>&1 &
-	threads=$!
-	exec 9>"$tmp/fifo"
+	start_on_fifo threads "$programs/$1" "$2"
+	threads=$started
+	exec 9>"$tmp/threads.fifo"
 	wait_for ready "$tmp/threads"
 }
 
@@ -238,12 +269,9 @@ section()
 # A program that holds claims of its own until it is let go; $holder is it.
 hold_start()
 {
-	rm -f "$tmp/hold_fifo"
-	mkfifo "$tmp/hold_fifo"
-	: >"$tmp/holds"
-	"${hold:-$programs/hold}" "$@" <"$tmp/hold_fifo" >"$tmp/holds" 2>&1 &
-	holder=$!
-	exec 7>"$tmp/hold_fifo"
+	start_on_fifo holds "${hold:-$programs/hold}" "$@"
+	holder=$started
+	exec 7>"$tmp/holds.fifo"
 	wait_for . "$tmp/holds"
 	equal "$(cat "$tmp/holds")" ready "claims of a program"
 }
@@ -275,7 +303,7 @@ can_listen()
 	if [ -z "${tried_to_listen:-}" ]; then
 		tried_to_listen=yes
 		run "$hwbp" text -q -t 0.01
-		if grep -q "does not tell of changes of its text" "$err"; then
+		if grep -q "does not record changes of its text" "$err"; then
 			cannot_listen="this kernel refuses attr.text_poke"
 		elif [ ! -e $tracing/kprobe_events ] || [ ! -e $tracing/set_ftrace_filter ]; then
 			cannot_listen="this kernel has no kprobe events or no function tracer"
@@ -409,7 +437,7 @@ test_calls_are_counted_with_x()
 test_options_in_any_order()
 {
 	run "$hwbp" watch "-o$report" -- "$programs/tick" 4
-	refused "what is to be watched"
+	refused "no place to watch"
 	run "$hwbp" watch "-o$report" counter:8 -n 2 -w -- "$programs/tick" -w -n
 	status_is 0
 	hits_are 0
@@ -422,7 +450,7 @@ test_static_variable_and_offset()
 {
 	watch hidden -- "$programs/tick"
 	hits_in 1 tick_hidden
-	watch bytes+8:8 -- "$programs/tick"
+	once bytes watch bytes+8:8 -- "$programs/tick"
 	hits_in 8 tick_repeat
 }
 
@@ -430,7 +458,7 @@ test_string_instruction()
 {
 	watch -x tick_string -- "$programs/tick"
 	place=$(counts | awk '{ print $3 }')
-	watch bytes+8:8 -- "$programs/tick"
+	once bytes watch bytes+8:8 -- "$programs/tick"
 	equal "$(counts | grep tick_repeat | awk '{ print $1, $3 }')" "8 $place" "hits and place"
 }
 
@@ -595,7 +623,7 @@ test_interrupt_ends_the_watch_only()
 	watch_ended
 	status_is 0
 	grep -q "threads: total 20" "$out" || complain "'$(cat "$out")'"
-	grep -q "runs on" "$err" || complain "'$(cat "$err")'"
+	grep -q "continues to run" "$err" || complain "'$(cat "$err")'"
 }
 
 test_stat_counts_exactly()
@@ -631,7 +659,7 @@ test_many_hits_are_shown_or_told_lost()
 {
 	watch -g counter -- "$programs/tick" 5000
 	status_is 0
-	lost=$(awk '/came too fast/ { print $1 }' "$report")
+	lost=$(awk '/ lost: a buffer was full/ { print $1 }' "$report")
 	equal "$(($(hits | wc -l) + ${lost:-0}))" 5000 "hits shown and lost"
 }
 
@@ -690,13 +718,13 @@ test_unknown_symbol()
 test_length_that_the_hardware_lacks()
 {
 	watch bytes -- "$programs/tick"
-	refused "bytes is 16 bytes long.* 1, 2, 4 and 8"
+	refused "bytes is 16 bytes long.* 1, 2, 4 or 8"
 	for len in 3 5 6 7 16; do
 		watch bytes:$len -- "$programs/tick"
-		refused "cannot watch $len bytes.* 1, 2, 4 and 8"
+		refused "invalid length $len: use 1, 2, 4 or 8"
 	done
 	watch bytes:0 -- "$programs/tick"
-	refused "no length.* 1, 2, 4 and 8"
+	refused "invalid length .* 1, 2, 4 or 8"
 }
 
 test_unaligned_address()
@@ -714,9 +742,9 @@ test_what_cannot_be_watched()
 	watch -x counter -- "$programs/tick"
 	refused "is data"
 	watch -x memcpy -- "$programs/tick"
-	refused "chosen at run time"
+	refused "resolved at run time"
 	watch 0xffffffff81000000:8 -- "$programs/tick"
-	refused "address of the kernel"
+	refused "is a kernel address"
 }
 
 test_all_registers_taken()
@@ -728,9 +756,9 @@ test_all_registers_taken()
 		watchers="$watchers $watcher"
 	done
 	run "$hwbp" watch -o "$report" total -p $threads
-	refused "no free debug register"
+	refused "no debug register available"
 	run "$hwbp" stat -o "$report" total -p $threads
-	refused "no free debug register"
+	refused "no debug register available"
 	threads_finish 20
 	for watcher in $watchers; do
 		watch_ended
@@ -741,7 +769,7 @@ test_all_registers_taken()
 test_no_right()
 {
 	run "$programs/as_nobody" "$hwbp" watch counter -p $$
-	refused "no right to"
+	refused "no permission to"
 	echo 2 >$paranoid
 	run "$programs/as_nobody" "$hwbp" watch -k counter -- "$programs/tick"
 	refused "perf_event_paranoid"
@@ -754,7 +782,7 @@ test_no_right()
 test_no_such_process_or_program()
 {
 	run "$hwbp" watch counter -p 4000000
-	refused "no process 4000000"
+	refused "no such process: 4000000"
 	run "$hwbp" watch counter -p 2
 	refused "process 2 has no program"
 	run "$hwbp" watch counter -- "$programs/nothere"
@@ -768,11 +796,11 @@ test_no_such_process_or_program()
 test_command_line_errors()
 {
 	run "$hwbp" look counter
-	refused "neither watch, stat, slots nor text"
+	refused "unknown command .* watch, stat, slots or text"
 	run "$hwbp" watch counter
-	refused "in which program"
+	refused "no program was given"
 	run "$hwbp" watch counter "$programs/tick"
-	refused "one argument too many"
+	refused "unexpected argument"
 	run "$hwbp" watch counter --
 	refused "no command"
 	run "$hwbp" watch -y counter -p 1
@@ -780,9 +808,9 @@ test_command_line_errors()
 	run "$hwbp" watch counter -n 0 -p 1
 	refused "positive number"
 	run "$hwbp" watch counter -p 1 -- "$programs/tick"
-	refused "not both"
+	refused "exclude each other"
 	run "$hwbp" stat counter -p
-	refused "wants an argument"
+	refused "requires an argument"
 	run "$hwbp" watch -o /nowhere/report counter -- "$programs/tick"
 	refused "cannot write"
 }
@@ -825,7 +853,7 @@ test_slots_of_an_account()
 	CPU 1: 2 guaranteed, 1 flexible
 	  claim       guaranteed w      4 0x4                -    kgdb
 	  claim       guaranteed w      8 0xffffffffffffff00 -    kernel handler()
-	  claim       flexible   r      1 0x5                -    perf, by a task that is gone
+	  claim       flexible   r      1 0x5                -    perf, opener has exited
 	  register 0  guaranteed w      8 0xffffffffffffff00 -    kernel handler()
 	  register 1  free
 
@@ -839,11 +867,50 @@ test_slots_of_an_account()
 	task 5000002 (my prog): 1 guaranteed
 	  CPU 1       guaranteed x      8 0x401136           -    ptrace 5000077
 
-	CPU 1 is full beside task 5000001 (ledger): a further guaranteed breakpoint of the CPU is refused
-	CPU 10 is full beside task 5000001 (ledger): a further guaranteed breakpoint of the CPU is refused
-	task 5000001 (ledger) is full on CPU 1,10: a further guaranteed breakpoint is refused there
-	task 5000002 (my prog) is full on CPU 1: a further guaranteed breakpoint is refused there
+	CPU 1 is full beside task 5000001 (ledger): a further guaranteed breakpoint of the CPU fails
+	CPU 10 is full beside task 5000001 (ledger): a further guaranteed breakpoint of the CPU fails
+	task 5000001 (ledger) is full on CPU 1,10: a further guaranteed breakpoint fails there
+	task 5000002 (my prog) is full on CPU 1: a further guaranteed breakpoint fails there
 	END
+}
+
+# A kernel-wide breakpoint: one claim that counts on each CPU.
+test_slots_of_all_cpus()
+{
+	{
+		echo "class name=any slots=4"
+		claim cpu=0 guaranteed
+		claim cpu=all guaranteed
+		claim "pid=5000001 cpu=any" guaranteed
+		claim cpu=all guaranteed
+		free_registers 0
+	} | grep -v 'slot=[23]' >"$tmp/in"
+	slots <"$tmp/in"
+	says <<-'END'
+	registers of each CPU: 4 for instructions and data; 2 claims of all CPUs, 1 claim of CPUs, 1 of 1 task
+
+	              KIND       TYPE LEN ADDRESS            NAME OWNER
+	all CPUs: 2 guaranteed
+	  claim       guaranteed w      8 0x1000             -    kgdb
+	  claim       guaranteed w      8 0x1000             -    kgdb
+
+	CPU 0: 1 guaranteed
+	  claim       guaranteed w      8 0x1000             -    kgdb
+	  register 0  free
+	  register 1  free
+
+	task 5000001 (some task): 1 guaranteed
+	  any CPU     guaranteed w      8 0x1000             -    kgdb
+
+	CPU 0 is full beside task 5000001 (some task): a further guaranteed breakpoint of the CPU fails
+	task 5000001 (some task) is full on CPU 0: a further guaranteed breakpoint fails there
+	END
+	slots --cpu 0 <"$tmp/in"
+	status_is 0
+	equal "$(grep -c '^all CPUs' "$out")" 1 "sections"
+	slots -p 5000001 <"$tmp/in"
+	status_is 0
+	equal "$(grep -c '^all CPUs' "$out")" 0 "sections"
 }
 
 test_slots_in_use_by_nobody()
@@ -892,8 +959,8 @@ test_slots_of_two_classes()
 	  any CPU     guaranteed data  w      8 0x1000             -    kgdb
 	  any CPU     guaranteed data  w      8 0x1000             -    kgdb
 
-	CPU 0 is full for data beside task 5000001 (some task): a further guaranteed breakpoint of the CPU is refused
-	task 5000001 (some task) is full for data: a further guaranteed breakpoint is refused
+	CPU 0 is full for data beside task 5000001 (some task): a further guaranteed breakpoint of the CPU fails
+	task 5000001 (some task) is full for data: a further guaranteed breakpoint fails
 	END
 }
 
@@ -934,46 +1001,46 @@ test_slots_of_malformed_lines()
 		slots <"$tmp/in"
 		refused "account, line 2: $message: '"
 	done <<-END
-	it begins with neither class, claim nor register|
-	it begins with neither class, claim nor register|garbage
-	it begins with neither class, claim nor register|claims $good
-	there is no name=|class
-	there is no slots=|class name=x
-	slots= wants a number|class name=x slots=four
-	slots= wants a number|class name=x slots=
-	there is no kind=|claim
-	there is no cpu=|claim kind=guaranteed ${good#cpu=0}
-	cpu= wants a number|claim cpu=any $good
-	cpu= wants a number|claim cpu=-1 $good
-	cpu= wants a number|claim cpu=0x $good
-	cpu= wants a number|claim cpu=99999999999 $good
-	cpu= wants a number|claim pid=1 cpu=all $good comm=x
-	kind= has an unknown value|claim kind=pinned $good
-	class= has an unknown value|claim class=data $good
-	weight= wants a number|claim weight=one $good
-	type= has an unknown value|claim type=wx $good
-	there is no type=|claim type $good
-	len= wants a number|claim len=+8 $good
-	addr= wants a number|claim addr=0x10000000000000000 $good
-	addr= wants a number|claim addr=jiffies $good
-	there is no owner=|claim ${good% *}
-	there is no owner=|claim ${good% *} comm=x owner=kgdb
-	there is no comm=|claim pid=1 $good
-	pid= wants a number|claim pid=- $good comm=x
-	there is no slot=|register cpu=0 free
-	slot= wants a number|register cpu=0 slot= free
-	there is no kind=|register cpu=0 slot=0
-	type= has an unknown value|register slot=0 type=- $good
+	expected class, claim or register|
+	expected class, claim or register|garbage
+	expected class, claim or register|claims $good
+	missing name=|class
+	missing slots=|class name=x
+	invalid number in slots=|class name=x slots=four
+	invalid number in slots=|class name=x slots=
+	missing kind=|claim
+	missing cpu=|claim kind=guaranteed ${good#cpu=0}
+	invalid number in cpu=|claim cpu=any $good
+	invalid number in cpu=|claim cpu=-1 $good
+	invalid number in cpu=|claim cpu=0x $good
+	invalid number in cpu=|claim cpu=99999999999 $good
+	invalid number in cpu=|claim pid=1 cpu=all $good comm=x
+	unknown value of kind=|claim kind=pinned $good
+	unknown value of class=|claim class=data $good
+	invalid number in weight=|claim weight=one $good
+	unknown value of type=|claim type=wx $good
+	missing type=|claim type $good
+	invalid number in len=|claim len=+8 $good
+	invalid number in addr=|claim addr=0x10000000000000000 $good
+	invalid number in addr=|claim addr=jiffies $good
+	missing owner=|claim ${good% *}
+	missing owner=|claim ${good% *} comm=x owner=kgdb
+	missing comm=|claim pid=1 $good
+	invalid number in pid=|claim pid=- $good comm=x
+	missing slot=|register cpu=0 free
+	invalid number in slot=|register cpu=0 slot= free
+	missing kind=|register cpu=0 slot=0
+	unknown value of type=|register slot=0 type=- $good
 	too many fields|register cpu=0 slot=0 a b c d e f g h i j k l m n o p q r s t u v w x y z
 	END
 	printf 'class name=any slots=4\nregister\0 cpu=0 slot=0 free\n' >"$tmp/in"
 	slots <"$tmp/in"
-	refused "line 2: it has a NUL"
+	refused "line 2: contains a NUL character"
 	printf 'class name=any slots=4\n\033[1mbold\n' >"$tmp/in"
 	slots <"$tmp/in"
 	refused "'?\[1mbold'"
 	slots </dev/null
-	refused "account tells of no registers"
+	refused "account lists no registers"
 }
 
 # Fields that are not known, and a last line without its end.
@@ -1027,6 +1094,7 @@ test_slots_who_is_full()
 				any*)  holder="pid=5000001 cpu=any" ;;
 				on*)   holder="pid=5000001 cpu=${c#on}" ;;
 				cpu*)  holder="cpu=${c#cpu}" ;;
+				all)   holder="cpu=all" ;;
 				esac
 				case $c in
 				*f)    claim "${holder%f}" flexible ;;
@@ -1061,6 +1129,11 @@ test_slots_who_is_full()
 	cpu1,cpu1,cpu1,cpu1,on0|1 task@1
 	cpu1,cpu1,cpu1,on0|
 	cpu1f,cpu1f,cpu1f,cpu1f,cpu1f|
+	all,all,all|
+	all,all,all,all|0 1 2
+	all,all,all,cpu1f|1
+	all,any,any,any|0+task 1+task 2+task task
+	all,cpu1,on1,on1|1+task task@1
 	END
 }
 
@@ -1094,9 +1167,9 @@ task 5000002 (some task): 1 guaranteed" "sections"
 	status_is 0
 	equal "$(grep "^task" "$out")" "task $$: no claims" "sections"
 	slots -p 5000003 <"$tmp/in"
-	refused "no process 5000003"
+	refused "no such process: 5000003"
 	slots --cpu 2 <"$tmp/in"
-	refused "no CPU 2"
+	refused "CPU 2 is not online and has no claims"
 }
 
 test_slots_names_addresses()
@@ -1149,15 +1222,15 @@ test_slots_cannot_read()
 	run "$hwbp" slots --from "$tmp"
 	refused "cannot read '$tmp': Is a directory"
 	run "$programs/as_nobody" "$hwbp" slots
-	refused "no right to read $slots_file: that takes root"
+	refused "no permission to read $slots_file: this requires root"
 	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' slots"
 	refused "debugfs is not mounted (mount -t debugfs none /sys/kernel/debug)"
 	run unshare -m sh -c "umount -l /sys; exec '$hwbp' slots"
-	refused "there is no /sys/kernel/debug: this kernel has no debugfs, or sysfs is not mounted"
+	refused "/sys/kernel/debug does not exist: .*debugfs, or sysfs is not mounted"
 	# A debugfs in which the directory of this layer is missing.
 	run unshare -m sh -c "mount --bind /sys/kernel/debug/hw_breakpoint /sys/kernel/debug &&
 			      exec '$hwbp' slots"
-	refused "this kernel does not tell who holds breakpoints: there is no $slots_file"
+	refused "this kernel does not list breakpoints: $slots_file does not exist"
 }
 
 test_slots_cannot_write()
@@ -1171,7 +1244,7 @@ test_slots_cannot_write()
 test_slots_command_line_errors()
 {
 	run "$hwbp" slots counter
-	refused "'counter' is one argument too many"
+	refused "unexpected argument 'counter'"
 	run "$hwbp" slots -- true
 	refused "unknown option '--'"
 	run "$hwbp" slots -w
@@ -1179,15 +1252,15 @@ test_slots_command_line_errors()
 	run "$hwbp" slots --cpux 1
 	refused "unknown option '--cpux'"
 	run "$hwbp" slots --cpu
-	refused "cpu wants an argument"
+	refused "cpu requires an argument"
 	run "$hwbp" slots --cpu any
-	refused "cpu wants the number of a CPU, not 'any'"
+	refused "cpu: 'any' is not a CPU number"
 	run "$hwbp" slots --cpu=-1
-	refused "not '-1'"
+	refused "'-1' is not a CPU number"
 	run "$hwbp" slots -p 0
 	refused "positive number"
 	run "$hwbp" slots --cpu 4095
-	refused "no CPU 4095"
+	refused "CPU 4095 is not online and has no claims"
 }
 
 test_slots_of_this_machine()
@@ -1215,7 +1288,7 @@ any CPU flexible w 8 held perf $holder (hold)" "claims of a task"
 	status_is 0
 	! grep -q " $pid " "$out" || complain "claims of $pid, which is gone"
 	run "$hwbp" slots -p $pid
-	refused "no process $pid"
+	refused "no such process: $pid"
 }
 
 test_slots_of_a_program_with_an_odd_name()
@@ -1244,14 +1317,14 @@ test_slots_agree_with_the_kernel_who_is_full()
 		run "$hwbp" slots -p "$holder"
 		full_is "task $holder (hold) is full"
 		run "$hwbp" stat held -t 0.01 -p "$holder"
-		refused "no free debug register"
+		refused "no debug register available"
 		hold_end
 	done
 	hold_start guaranteed:cpu@1 guaranteed:task guaranteed:task@1 flexible:task@1
 	run "$hwbp" slots --cpu 1 -p "$holder"
 	full_is "task $holder (hold) is full on CPU 1"
 	run "$hwbp" stat held -t 0.01 -p "$holder"
-	refused "no free debug register"
+	refused "no debug register available"
 	hold_end
 }
 
@@ -1408,7 +1481,7 @@ test_text_symbols_of_bpf()
 		skip="this kernel does not compile BPF"
 		return
 	fi
-	text <<-END
+	once bpf text <<-END
 	"$programs/load_bpf" </dev/null
 	sleep 2
 	END
@@ -1431,7 +1504,7 @@ test_text_of_whole_areas()
 		return
 	fi
 	for areas in "" --areas; do
-		text $areas <<-END
+		once "bpf$areas" text $areas <<-END
 		"$programs/load_bpf" </dev/null
 		sleep 2
 		END
@@ -1444,7 +1517,7 @@ test_text_of_whole_areas()
 	done
 	echo 0 >$paranoid
 	run "$programs/as_nobody" "$hwbp" text --areas -- true
-	refused "no right to see whole areas of kernel text: that needs CAP_PERFMON"
+	refused "no permission to record areas of kernel text: requires CAP_PERFMON"
 	echo "$old_paranoid" >$paranoid
 }
 
@@ -1507,7 +1580,7 @@ test_text_time_limit_and_exit_status()
 	can_listen || return
 	run "$hwbp" text -t 0.2 -- sh -c 'sleep 1; exit 3'
 	status_is 3
-	grep -q "^hwbp: note: the report is over, sh (pid [0-9]*) runs on$" "$err" ||
+	grep -q "^hwbp: note: the report has ended, sh (pid [0-9]*) continues to run$" "$err" ||
 		complain "'$(cat "$err")'"
 	run "$hwbp" text -- sh -c 'kill -9 $$'
 	status_is 137
@@ -1532,8 +1605,8 @@ test_text_of_a_cpu_that_comes_back()
 	echo 1 >$cpu
 	END
 	status_is 0
-	equal "$(sed 's/: what it changed.*//' "$err")" \
-	      "hwbp: note: CPU 1 came online meanwhile" "note"
+	equal "$(sed 's/: its changes since.*//' "$err")" \
+	      "hwbp: note: CPU 1 came online during the report" "note"
 	text <<-END
 	echo 0 >$cpu
 	echo 1 >$cpu
@@ -1558,7 +1631,7 @@ test_text_no_right()
 test_text_command_line_errors()
 {
 	run "$hwbp" text schedule
-	refused "'schedule' is one argument too many"
+	refused "unexpected argument 'schedule'"
 	run "$hwbp" text --
 	refused "no command"
 	for option in -p -w -x -k -n; do
@@ -1566,11 +1639,11 @@ test_text_command_line_errors()
 		refused "unknown option '$option' (see hwbp text --help)"
 	done
 	run "$hwbp" text -t
-	refused "t wants an argument"
+	refused "t requires an argument"
 	run "$hwbp" text -b 0
 	refused "positive number"
 	run "$hwbp" text -b 4096
-	refused "at most 1024 MB"
+	refused "more than 1024"
 	run "$hwbp" text -o /nowhere/report
 	refused "cannot write to '/nowhere/report': No such file"
 }

@@ -55,15 +55,6 @@ static int move_to(pid_t pid, const char *group)
 	return bp_write_file(path, text);
 }
 
-static int pin_other(pid_t pid, int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(pid, sizeof(set), &set) ? -errno : 0;
-}
-
 FIXTURE_SETUP(cgroup)
 {
 	BP_NEED_ROOT();
@@ -84,7 +75,7 @@ FIXTURE_SETUP(cgroup)
 	ASSERT_EQ(0, bp_pin(self->here));
 	ASSERT_EQ(0, bp_start(&self->member, member_work, self->mem));
 	ASSERT_EQ(0, move_to(self->member.pid, GROUP));
-	ASSERT_EQ(0, pin_other(self->member.pid, self->there));
+	ASSERT_EQ(0, bp_pin_task(self->member.pid, self->there));
 	ASSERT_EQ(0, bp_do(&self->member, NOTHING));
 	bp_wait_for_state(self->member.pid, 'S');
 }
@@ -186,13 +177,13 @@ TEST_F(cgroup, event_is_enabled_while_its_cpu_is_offline)
 	self->attr.disabled = 1;
 	fd = open_of_group(self, &self->attr, self->there);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, pin_other(self->member.pid, self->here));
+	ASSERT_EQ(0, bp_pin_task(self->member.pid, self->here));
 	ASSERT_EQ(0, bp_cpu_online(self->there, false));
 	ASSERT_EQ(0, join(GROUP));
 	EXPECT_EQ(0, bp_enable(fd));
 	ASSERT_EQ(0, join(ROOT_GROUP));
 	ASSERT_EQ(0, bp_cpu_online(self->there, true));
-	ASSERT_EQ(0, pin_other(self->member.pid, self->there));
+	ASSERT_EQ(0, bp_pin_task(self->member.pid, self->there));
 	EXPECT_EQ(10, hits_of_member(self, fd));
 }
 

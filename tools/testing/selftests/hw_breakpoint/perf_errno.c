@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a refused PERF_TYPE_BREAKPOINT request answers.
+ * The errors of refused requests for PERF_TYPE_BREAKPOINT.
  *
  * The rule: a refused request says why and changes nothing. Malformed comes
  * before forbidden, and both before ENOSPC.
@@ -11,9 +11,6 @@
 
 #define ENTRY_AREA	((void *)0xfffffe0000000000UL)
 #define KERNEL_HALF	((void *)0xffff800000000000UL)
-
-/* A bit of attr.config that is known: the breakpoint takes turns. */
-#define FLEXIBLE	1ULL
 
 static char mem[64] __aligned(64);
 
@@ -94,7 +91,7 @@ TEST_F(request, is_refused_for_a_cpu)
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, -1, 0));
 }
 
-/* It is the request that is at fault, not the place. */
+/* A malformed request is refused as such before ENOSPC. */
 TEST_F(request, is_refused_as_malformed_where_no_slot_is_free)
 {
 	int fd[BP_SLOTS];
@@ -108,7 +105,7 @@ TEST_F(request, is_refused_for_a_flexible_one)
 {
 	int fd[BP_SLOTS];
 
-	self->attr.config = FLEXIBLE;
+	self->attr.config = BP_FLEXIBLE;
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
@@ -163,7 +160,7 @@ TEST_F(refused, unknown_config_bit)
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
 			TH_LOG("config bit %d", bit);
 		}
-		self->attr.config |= FLEXIBLE;
+		self->attr.config |= BP_FLEXIBLE;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
 			TH_LOG("config bits 0 and %d", bit);
 		}
@@ -176,34 +173,28 @@ TEST_F(refused, unknown_config_bit_where_no_slot_is_free)
 
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	for (int bit = 1; bit < 64; bit++) {
-		self->attr.config = FLEXIBLE | 1ULL << bit;
+		self->attr.config = BP_FLEXIBLE | 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	}
 }
 
-TEST_F(refused, reserved_attr_bit)
-{
-	self->attr.__reserved_1 = 1;
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
-}
+/* A value of one field that no breakpoint may have */
+#define REFUSED(name, error, ...)					\
+	TEST_F(refused, name)						\
+	{								\
+		struct perf_event_attr *attr = &self->attr;		\
+									\
+		__VA_ARGS__;						\
+		EXPECT_EQ(-(error), bp_open(attr, 0, -1));		\
+	}
 
-TEST_F(refused, unknown_sample_type)
-{
-	self->attr.sample_type = PERF_SAMPLE_MAX;
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
-}
-
-TEST_F(refused, unknown_read_format)
-{
-	self->attr.read_format = PERF_FORMAT_MAX;
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
-}
-
-TEST_F(refused, period_with_the_top_bit)
-{
-	self->attr.sample_period = 1ULL << 63;
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
-}
+REFUSED(reserved_attr_bit, EINVAL, attr->__reserved_1 = 1)
+REFUSED(unknown_sample_type, EINVAL, attr->sample_type = PERF_SAMPLE_MAX)
+REFUSED(unknown_read_format, EINVAL, attr->read_format = PERF_FORMAT_MAX)
+REFUSED(period_with_the_top_bit, EINVAL, attr->sample_period = 1ULL << 63)
+REFUSED(branch_stack, EOPNOTSUPP,
+	attr->sample_period = 1, attr->sample_type = PERF_SAMPLE_BRANCH_STACK,
+	attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER)
 
 TEST_F(refused, unknown_flag)
 {
@@ -233,14 +224,6 @@ TEST_F(refused, attr_with_an_unknown_tail)
 TEST_F(refused, attr_that_cannot_be_read)
 {
 	EXPECT_EQ(-EFAULT, bp_open((void *)8UL, 0, -1));
-}
-
-TEST_F(refused, branch_stack)
-{
-	self->attr.sample_period = 1;
-	self->attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-	self->attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER;
-	EXPECT_EQ(-EOPNOTSUPP, bp_open(&self->attr, 0, -1));
 }
 
 TEST_F(refused, neither_task_nor_cpu)
@@ -427,7 +410,7 @@ TEST_F(refused, flexible_and_pinned)
 {
 	int fd[BP_SLOTS];
 
-	self->attr.config = FLEXIBLE;
+	self->attr.config = BP_FLEXIBLE;
 	self->attr.pinned = 1;
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
@@ -435,7 +418,7 @@ TEST_F(refused, flexible_and_pinned)
 	/* Each by itself is no fault of the request. */
 	self->attr.config = 0;
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
-	self->attr.config = FLEXIBLE;
+	self->attr.config = BP_FLEXIBLE;
 	self->attr.pinned = 0;
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
 }
@@ -444,7 +427,7 @@ TEST_F(refused, flexible_where_no_slot_is_free)
 {
 	int fd[BP_SLOTS];
 
-	self->attr.config = FLEXIBLE;
+	self->attr.config = BP_FLEXIBLE;
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
 	bp_close(fd, BP_SLOTS);
@@ -462,11 +445,11 @@ TEST_F(refused, malformed_flexible_request_without_privilege)
 
 	BP_NEED_ROOT();
 	ASSERT_EQ(0, set_paranoid("1"));
-	bad[0].config = FLEXIBLE;
+	bad[0].config = BP_FLEXIBLE;
 	bad[0].pinned = 1;
-	bad[1].config = FLEXIBLE;
+	bad[1].config = BP_FLEXIBLE;
 	bad[1].bp_len = 3;
-	bad[2].config = FLEXIBLE | 2;
+	bad[2].config = BP_FLEXIBLE | 2;
 	for (int full = 0; full < 2; full++) {
 		for (int i = 0; i < 3; i++) {
 			struct request of_task = { &bad[i], getpid(), -1 };
@@ -489,7 +472,7 @@ TEST_F(refused, flexible_without_privilege_where_no_slot_is_free)
 
 	BP_NEED_ROOT();
 	ASSERT_EQ(0, set_paranoid("1"));
-	self->attr.config = FLEXIBLE;
+	self->attr.config = BP_FLEXIBLE;
 	for (int full = 0; full < 2; full++) {
 		EXPECT_EQ(EACCES, bp_as_nobody(try_open, &of_task));
 		EXPECT_EQ(EACCES, bp_as_nobody(try_open, &of_cpu));
@@ -503,20 +486,20 @@ TEST_F(refused, flexible_kernel_address_without_privilege)
 	struct request r = { &self->attr, 0, -1 };
 
 	BP_NEED_ROOT();
-	self->attr.config = FLEXIBLE;
+	self->attr.config = BP_FLEXIBLE;
 	self->attr.bp_addr = (unsigned long)KERNEL_HALF;
 	self->attr.exclude_kernel = 0;
 	ASSERT_EQ(0, set_paranoid("-1"));
 	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &r));
 }
 
-/* What a group cannot have is a fault of the request: nobody could grant it. */
+/* A group that can never fit is malformed: EINVAL, not ENOSPC. */
 TEST_F(refused, flexible_members_that_do_not_fit_a_group)
 {
 	struct perf_event_attr flexible = self->attr;
 	int of_plain, of_flexible;
 
-	flexible.config = FLEXIBLE;
+	flexible.config = BP_FLEXIBLE;
 	of_plain = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, of_plain);
 	of_flexible = bp_open(&flexible, 0, -1);
@@ -541,7 +524,7 @@ TEST_F(refused, flexible_members_that_do_not_fit_the_group_of_a_full_task)
 		pause();
 		_exit(0);
 	}
-	flexible.config = FLEXIBLE;
+	flexible.config = BP_FLEXIBLE;
 	leader = bp_open(&self->attr, pid, -1);
 	ASSERT_LE(0, leader);
 	ASSERT_EQ(BP_SLOTS - 1, bp_fill(pid, -1, fd));

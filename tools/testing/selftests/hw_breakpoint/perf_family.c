@@ -237,13 +237,7 @@ static bool map_pages(void)
 
 static struct perf_event_attr faults(void)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_PAGE_FAULTS,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
+	struct perf_event_attr attr = bp_attr_sw(PERF_COUNT_SW_PAGE_FAULTS);
 
 	return attr;
 }
@@ -262,6 +256,29 @@ static bool has_hung_up(int fd)
 	return hup;
 }
 
+/* Each kind of breakpoint that is inherited or removed */
+#define KINDS_OF(fixture)						\
+	FIXTURE_VARIANT(fixture)					\
+	{								\
+		__u64 config;						\
+		bool bound;						\
+	};								\
+	FIXTURE_VARIANT_ADD(fixture, guaranteed) { };			\
+	FIXTURE_VARIANT_ADD(fixture, flexible) { .config = BP_FLEXIBLE };	\
+	FIXTURE_VARIANT_ADD(fixture, bound_to_a_cpu) { .bound = true }
+
+/* Attributes of a breakpoint of the page; on @cpu, where this task is pinned, if not -1 */
+static struct perf_event_attr attr_of_kind(struct __test_metadata *_metadata, __u64 config,
+					   int cpu)
+{
+	struct perf_event_attr attr = bp_attr_w(page, 1);
+
+	if (cpu >= 0)
+		EXPECT_EQ(0, bp_pin(cpu));
+	attr.config = config;
+	return attr;
+}
+
 /* ------------------------------------------------------------------- inherit_thread */
 
 FIXTURE(thread)
@@ -271,25 +288,14 @@ FIXTURE(thread)
 	int cpu;
 };
 
-FIXTURE_VARIANT(thread)
-{
-	__u64 config;
-	bool bound;
-};
-
-FIXTURE_VARIANT_ADD(thread, guaranteed) { };
-FIXTURE_VARIANT_ADD(thread, flexible) { .config = 1 };
-FIXTURE_VARIANT_ADD(thread, bound_to_a_cpu) { .bound = true };
+KINDS_OF(thread);
 
 FIXTURE_SETUP(thread)
 {
 	ASSERT_TRUE(map_pages());
 	self->cpus = bp_online_cpus();
 	self->cpu = variant->bound ? self->cpus.cpu[0] : -1;
-	if (variant->bound)
-		ASSERT_EQ(0, bp_pin(self->cpu));
-	self->attr = bp_attr_w(page, 1);
-	self->attr.config = variant->config;
+	self->attr = attr_of_kind(_metadata, variant->config, self->cpu);
 	self->attr.inherit = 1;
 	self->attr.inherit_thread = 1;
 }
@@ -434,25 +440,14 @@ FIXTURE(exec)
 	int cpu;
 };
 
-FIXTURE_VARIANT(exec)
-{
-	__u64 config;
-	bool bound;
-};
-
-FIXTURE_VARIANT_ADD(exec, guaranteed) { };
-FIXTURE_VARIANT_ADD(exec, flexible) { .config = 1 };
-FIXTURE_VARIANT_ADD(exec, bound_to_a_cpu) { .bound = true };
+KINDS_OF(exec);
 
 FIXTURE_SETUP(exec)
 {
 	ASSERT_TRUE(map_pages());
 	self->cpus = bp_online_cpus();
 	self->cpu = variant->bound ? self->cpus.cpu[0] : -1;
-	if (variant->bound)
-		ASSERT_EQ(0, bp_pin(self->cpu));
-	self->attr = bp_attr_w(page, 1);
-	self->attr.config = variant->config;
+	self->attr = attr_of_kind(_metadata, variant->config, self->cpu);
 	self->attr.remove_on_exec = 1;
 	ASSERT_EQ(0, bp_start(&self->w, member, NULL));
 }
@@ -1363,7 +1358,7 @@ TEST_F(ending, all_at_once)
 
 	if (!geteuid() && cpus.nr > 1)
 		last_cpu = cpus.cpu[cpus.nr - 1];
-		self->hotplug = last_cpu;
+	self->hotplug = last_cpu;
 	err = run_bounded(torture_all, TORTURE_TIME, 60);
 	ASSERT_NE(-ETIMEDOUT, err) TH_LOG("something hangs");
 	EXPECT_EQ(0, err);

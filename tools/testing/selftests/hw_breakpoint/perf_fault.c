@@ -475,13 +475,7 @@ TEST_F(fault, first_event_of_a_task)
 
 static int open_dummy(void)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
+	struct perf_event_attr attr = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 
 	return bp_open(&attr, 0, -1);
 }

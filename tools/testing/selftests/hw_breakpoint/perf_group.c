@@ -217,15 +217,9 @@ TEST_F(group, follows_its_task_across_cpus)
 
 static struct perf_event_attr software(__u64 config)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = config,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID,
-	};
+	struct perf_event_attr attr = bp_attr_sw(config);
 
+	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 	return attr;
 }
 

@@ -252,12 +252,10 @@ static void offline_with_threads(struct __test_metadata *_metadata,
 
 TEST_F(hotplug, event_of_a_cpu_waits_where_threads_count_in_software)
 {
-	struct perf_event_attr sw = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(sw),
-		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
-	};
+	struct perf_event_attr sw = bp_attr_sw(PERF_COUNT_SW_CONTEXT_SWITCHES);
 
+	/* Context switches are counted in the kernel. */
+	sw.exclude_kernel = 0;
 	offline_with_threads(_metadata, self, &sw, false);
 	offline_with_threads(_metadata, self, &sw, true);
 }
@@ -274,11 +272,7 @@ TEST_F(hotplug, event_of_a_cpu_waits_where_threads_have_breakpoints)
 /* The leader is no breakpoint and ends with the CPU; the others go on alone. */
 TEST_F(hotplug, member_of_a_group_counts_when_its_cpu_is_back)
 {
-	struct perf_event_attr sw = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(sw),
-		.config = PERF_COUNT_SW_DUMMY,
-	};
+	struct perf_event_attr sw = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 	int leader = bp_open(&sw, -1, self->cpu), fd;
 
 	ASSERT_GE(leader, 0);
@@ -294,11 +288,7 @@ TEST_F(hotplug, member_of_a_group_counts_when_its_cpu_is_back)
 /* It is a leader without a group, and would be freed under its new members. */
 TEST_F(hotplug, event_that_ended_with_its_cpu_leads_no_group)
 {
-	struct perf_event_attr sw = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(sw),
-		.config = PERF_COUNT_SW_DUMMY,
-	};
+	struct perf_event_attr sw = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 	int leader = bp_open(&sw, -1, self->cpu);
 
 	ASSERT_GE(leader, 0);

@@ -366,7 +366,7 @@ TEST_F_TIMEOUT(race, signals_of_a_process_under_watch, 900)
 #define NR_SHORT		8
 #define STORES_A_ROUND		(NR_SHORT * SHORT_LIFE + NR_SHORT * (NR_SHORT - 1) / 2)
 
-/* Nobody moves the breakpoints: each store to their words is one signal. */
+/* These breakpoints do not move: each store to their words is one signal. */
 static void *live_shortly(void *arg)
 {
 	struct runner *r = arg;
@@ -383,7 +383,7 @@ static void *live_shortly(void *arg)
 		r->nr_made = 0;
 		r->nr_told = 0;
 	}
-	/* What is due at the end is nobody's, and does not count as lost. */
+	/* Hits that are due at the end belong to no task, and are not counted as lost. */
 	mask_trap(SIG_BLOCK);
 	for (int i = 0; i < r->nr; i++)
 		store_to(0);

@@ -19,7 +19,6 @@
  * emulators do not come back from it.
  */
 #include "ptrace_tracee.h"
-#include "../kselftest_harness.h"
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define TRACER_IS_64BIT
@@ -88,7 +87,7 @@ FIXTURE_SETUP(tracees)
 		ASSERT_EQ(0, tracee_finish(&self->t));
 	}
 	if (variant->unprivileged)
-		ASSERT_EQ(0, seteuid(NOBODY));
+		ASSERT_EQ(0, seteuid(BP_NOBODY));
 }
 
 FIXTURE_TEARDOWN(tracees)
@@ -123,11 +122,11 @@ TEST_F(registers, addresses_read_back)
 	static const unsigned long addr[] = { DATA(0), DATA(0x101), CODE(0), 0x1003 };
 	int n;
 
-	for (n = 0; n < NR_DR; n++)
+	for (n = 0; n < BP_SLOTS; n++)
 		EXPECT_EQ(0, dr_poke(&self->t, n, addr[n]));
 	EXPECT_REGS(addr[0], addr[1], addr[2], addr[3], 0);
 
-	for (n = 0; n < NR_DR; n++)
+	for (n = 0; n < BP_SLOTS; n++)
 		EXPECT_EQ(0, dr_poke(&self->t, n, 0));
 	EXPECT_REGS(0, 0, 0, 0, 0);
 }
@@ -437,16 +436,16 @@ TEST_F(registers, dr6_names_exactly_the_register_that_was_hit)
 	unsigned long dr7 = 0;
 	int n;
 
-	for (n = 0; n < NR_DR; n++) {
+	for (n = 0; n < BP_SLOTS; n++) {
 		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(64 * n)));
 		dr7 |= dr7_on(n, RW_W, 4);
 	}
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7));
-	for (n = NR_DR - 1; n >= 0; n--) {
+	for (n = BP_SLOTS - 1; n >= 0; n--) {
 		EXPECT_EQ(1, do_store(&self->t, DATA(64 * n), 4));
 		EXPECT_DR6(1UL << n);
 	}
-	EXPECT_EQ(0, do_store(&self->t, DATA(64 * NR_DR), 4));
+	EXPECT_EQ(0, do_store(&self->t, DATA(64 * BP_SLOTS), 4));
 }
 
 TEST_F(registers, one_instruction_may_hit_several_registers)
@@ -583,13 +582,13 @@ TEST_F(registers, one_register_off_leaves_the_others_on)
 	unsigned long dr7 = 0;
 	int n;
 
-	for (n = 0; n < NR_DR; n++) {
+	for (n = 0; n < BP_SLOTS; n++) {
 		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(64 * n)));
 		dr7 |= dr7_on(n, RW_W, 4);
 	}
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7 & ~dr7_on(1, RW_W, 4)));
-	for (n = 0; n < NR_DR; n++)
+	for (n = 0; n < BP_SLOTS; n++)
 		EXPECT_EQ(n != 1, do_store(&self->t, DATA(64 * n), 4));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7));
 	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
@@ -662,7 +661,7 @@ TEST_F(tracees, unknown_fields_are_refused)
 	unsigned long code, field;
 	int n;
 
-	for (n = 0; n < NR_DR; n++) {
+	for (n = 0; n < BP_SLOTS; n++) {
 		for (code = 0; code < 4; code++) {
 			field = DR7_FIELD(n, RW_IO, code);
 			EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, DR7_L(n) | field));
@@ -843,6 +842,5 @@ TEST_F(tracees, every_32bit_address_is_a_user_address)
 int main(int argc, char **argv)
 {
 	tracee_main(argc, argv);
-	perf_keep_scheduler_patched();
 	return test_harness_run(argc, argv);
 }

@@ -14,7 +14,6 @@
  * - They follow the task from CPU to CPU, and never fire for another.
  */
 #include "ptrace_tracee.h"
-#include "../kselftest_harness.h"
 
 #define ALL_ON	(dr7_on(0, RW_W, 4) | dr7_on(1, RW_W, 4) | \
 		 dr7_on(2, RW_W, 4) | dr7_on(3, RW_W, 4))
@@ -24,7 +23,7 @@ static int arm_all_and_hit(struct tracee *t)
 {
 	int n, err = 0;
 
-	for (n = 0; n < NR_DR; n++)
+	for (n = 0; n < BP_SLOTS; n++)
 		err = err ?: dr_poke(t, n, DATA(64 * n));
 	err = err ?: dr_poke(t, 7, ALL_ON);
 	return err ?: do_store(t, DATA(128), 4) == 1 && t->dr6 == (DR6_CLEAN | 4) ? err : -EPROTO;
@@ -91,7 +90,7 @@ TEST_F(new_task, has_no_addresses)
 {
 	int n;
 
-	for (n = 0; n < NR_DR; n++)
+	for (n = 0; n < BP_SLOTS; n++)
 		EXPECT_EQ(0UL, dr_peek(&self->new, n));
 }
 
@@ -109,8 +108,8 @@ TEST_F(new_task, has_a_clean_dr7)
 
 TEST_F(new_task, holds_no_slot)
 {
-	EXPECT_EQ(NR_DR, bp_room(self->new.pid, -1));
-	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->new.pid, -1));
+	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(new_task, is_not_watched_and_its_creator_still_is)
@@ -149,14 +148,14 @@ TEST_F(new_task, has_registers_of_its_own)
 
 FIXTURE(tracee) {
 	struct tracee t;
-	int fd[NR_DR];
+	int fd[BP_SLOTS];
 };
 
 FIXTURE_SETUP(tracee)
 {
 	int i;
 
-	for (i = 0; i < NR_DR; i++)
+	for (i = 0; i < BP_SLOTS; i++)
 		self->fd[i] = -1;
 	ASSERT_EQ(0, tracee_spawn(&self->t, false));
 }
@@ -165,7 +164,7 @@ static void close_all(int *fd)
 {
 	int i;
 
-	for (i = 0; i < NR_DR; i++) {
+	for (i = 0; i < BP_SLOTS; i++) {
 		if (fd[i] >= 0)
 			close(fd[i]);
 		fd[i] = -1;
@@ -186,7 +185,7 @@ TEST_F(tracee, exec_clears_the_registers)
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	ASSERT_EQ(0, tracee_become(&self->t, NULL));
 	EXPECT_CLEAN(&self->t);
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 
 	EXPECT_EQ(0, tracee_finish(&self->t));
 	EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
@@ -222,7 +221,7 @@ TEST_F(tracee, exec_of_a_thread_clears_the_registers)
 	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, __WALL));
 	ASSERT_EQ(PTRACE_EVENT_EXEC, tracee_event(&self->t));
 	EXPECT_CLEAN(&self->t);
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(0, tracee_finish(&self->t));
 	EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
 }
@@ -249,10 +248,10 @@ TEST_F(tracee, dead_task_holds_no_slot)
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	ASSERT_EQ(0, kill(self->t.pid, SIGKILL));
 	ASSERT_EQ(0, waitid(P_PID, self->t.pid, &si, WEXITED | WNOWAIT));
-	room = bp_room(-1, 0);
+	room = bp_free_slots(-1, 0);
 	if (room == -EACCES || room == -EPERM)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
-	EXPECT_EQ(NR_DR, room);
+	EXPECT_EQ(BP_SLOTS, room);
 }
 
 TEST_F(tracee, detached_task_keeps_its_breakpoints)
@@ -293,23 +292,37 @@ TEST_F(tracee, detached_task_dies_of_a_hit_that_it_does_not_expect)
 	EXPECT_EQ(SIGTRAP, WTERMSIG(self->t.status));
 }
 
-TEST_F(tracee, breakpoints_outlive_the_tracer)
+/*
+ * Detaches from @t, which a child attaches to, sets up with @fn and leaves by its exit;
+ * returns the status of the child, or a negative errno.
+ */
+static int hand_to_second_tracer(struct tracee *t, int (*fn)(struct tracee *t))
 {
 	int status;
 	pid_t pid;
 
-	tracee_order(&self->t, OP_STORE_ALONE, DATA(64), 4);
-	self->t.sh->count = true;
-	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, 0));
+	if (ptrace(PTRACE_DETACH, t->pid, 0, 0))
+		return -errno;
 	pid = fork();
 	if (!pid) {
-		if (ptrace(PTRACE_ATTACH, self->t.pid, 0, 0) ||
-		    waitpid(self->t.pid, &status, __WALL) != self->t.pid)
+		if (ptrace(PTRACE_ATTACH, t->pid, 0, 0) ||
+		    waitpid(t->pid, &status, __WALL) != t->pid)
 			_exit(1);
-		_exit(dr_set(&self->t, 3, DATA(64), dr7_on(3, RW_W, 4)) != 0);
+		_exit(fn(t));
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
+	return waitpid(pid, &status, 0) == pid ? status : -errno;
+}
+
+static int arm_last(struct tracee *t)
+{
+	return dr_set(t, 3, DATA(64), dr7_on(3, RW_W, 4)) != 0;
+}
+
+TEST_F(tracee, breakpoints_outlive_the_tracer)
+{
+	tracee_order(&self->t, OP_STORE_ALONE, DATA(64), 4);
+	self->t.sh->count = true;
+	ASSERT_EQ(0, hand_to_second_tracer(&self->t, arm_last));
 
 	self->t.sh->go = 1;
 	ASSERT_TRUE(wait_until(&self->t.sh->result, 1));
@@ -318,7 +331,7 @@ TEST_F(tracee, breakpoints_outlive_the_tracer)
 	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, 0));
 	EXPECT_EQ(DATA(64), dr_peek(&self->t, 3));
 	EXPECT_EQ(dr7_on(3, RW_W, 4), dr_peek(&self->t, 7));
-	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(self->t.pid, -1));
 }
 
 /* ---- Slots ---- */
@@ -328,7 +341,7 @@ static int fill(struct tracee *t, int *fd, int n)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		fd[i] = bp_open(t->pid, -1, DATA(0xe00 + 4 * i));
+		fd[i] = tracee_watch(t->pid, -1, DATA(0xe00 + 4 * i));
 		if (fd[i] < 0)
 			return fd[i];
 	}
@@ -340,36 +353,36 @@ TEST_F(tracee, enabled_registers_take_a_slot_each)
 	unsigned long dr7 = 0;
 	int n;
 
-	for (n = 0; n < NR_DR; n++) {
-		EXPECT_EQ(NR_DR - n, bp_room(self->t.pid, -1));
+	for (n = 0; n < BP_SLOTS; n++) {
+		EXPECT_EQ(BP_SLOTS - n, bp_free_slots(self->t.pid, -1));
 		dr7 |= dr7_on(n, RW_W, 1);
 		EXPECT_EQ(0, dr_set(&self->t, n, DATA(n), dr7));
 	}
-	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(tracee, address_alone_takes_no_slot)
 {
 	int n;
 
-	for (n = 0; n < NR_DR; n++)
+	for (n = 0; n < BP_SLOTS; n++)
 		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(n)));
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(tracee, disabled_registers_give_their_slots_back_when_the_task_is_resumed)
 {
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(1, RW_W, 4)));
-	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(0, do_store(&self->t, DATA(192), 4));
-	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
 	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
-	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(0, do_store(&self->t, DATA(64), 4));
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
 	EXPECT_EQ(1, do_store(&self->t, DATA(192), 4));
 	EXPECT_EQ(DR6_CLEAN | 8, self->t.dr6);
@@ -384,14 +397,14 @@ TEST_F(tracee, others_cannot_take_slots_while_they_are_rewritten)
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	for (round = 0; round < 3; round++) {
 		EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
-		for (n = 0; n < NR_DR; n++) {
-			EXPECT_EQ(0, bp_room(self->t.pid, -1));
+		for (n = 0; n < BP_SLOTS; n++) {
+			EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 			if (root)
-				EXPECT_EQ(0, bp_room(-1, 0));
+				EXPECT_EQ(0, bp_free_slots(-1, 0));
 			EXPECT_EQ(0, dr_poke(&self->t, n, DATA(512 * round + 64 * n)));
 		}
 		EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
-		for (n = 0; n < NR_DR; n++) {
+		for (n = 0; n < BP_SLOTS; n++) {
 			EXPECT_EQ(1, do_store(&self->t, DATA(512 * round + 64 * n), 4));
 			EXPECT_EQ(DR6_CLEAN | 1UL << n, self->t.dr6);
 		}
@@ -407,12 +420,12 @@ TEST_F(tracee, registers_that_were_disabled_do_not_come_back)
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
 	EXPECT_EQ(0, dr_poke(&self->t, 2, DATA(256)));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_W, 4)));
-	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
 	EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
 	EXPECT_EQ(1, do_store(&self->t, DATA(256), 4));
 	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
-	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(tracee, detaching_gives_disabled_registers_back)
@@ -422,32 +435,27 @@ TEST_F(tracee, detaching_gives_disabled_registers_back)
 	tracee_order(&self->t, OP_STORE_ALONE, DATA(0), 4);
 	self->t.sh->count = true;
 	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, SIGSTOP));
-	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(self->t.pid, -1));
+}
+
+static int arm_and_disarm_all(struct tracee *t)
+{
+	if (dr_poke(t, 7, ALL_ON) || dr_poke(t, 7, 0))
+		return 2;
+	return bp_free_slots(t->pid, -1) ? 3 : 0;
 }
 
 TEST_F(tracee, death_of_the_tracer_gives_disabled_registers_back)
 {
 	static const struct timespec nap = { .tv_nsec = 2000000 };
-	int status, i;
-	pid_t pid;
+	int i;
 
 	tracee_order(&self->t, OP_STORE_ALONE, DATA(64), 4);
 	self->t.sh->count = true;
-	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, 0));
-	pid = fork();
-	if (!pid) {
-		if (ptrace(PTRACE_ATTACH, self->t.pid, 0, 0) ||
-		    waitpid(self->t.pid, &status, __WALL) != self->t.pid)
-			_exit(1);
-		if (dr_poke(&self->t, 7, ALL_ON) || dr_poke(&self->t, 7, 0))
-			_exit(2);
-		_exit(bp_room(self->t.pid, -1) ? 3 : 0);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
-	for (i = 0; i < 5000 && bp_room(self->t.pid, -1) < NR_DR; i++)
+	ASSERT_EQ(0, hand_to_second_tracer(&self->t, arm_and_disarm_all));
+	for (i = 0; i < 5000 && bp_free_slots(self->t.pid, -1) < BP_SLOTS; i++)
 		nanosleep(&nap, NULL);
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 }
 
 /* It may not come back to user mode for long: that makes no difference. */
@@ -470,9 +478,9 @@ TEST_F(tracee, task_that_goes_on_in_a_system_call_gives_disabled_registers_back)
 	ASSERT_TRUE(WIFSTOPPED(t.status));
 	EXPECT_EQ(0, dr_poke(&t, 7, ALL_ON));
 	EXPECT_EQ(0, dr_poke(&t, 7, 0));
-	EXPECT_EQ(0, bp_room(t.pid, -1));
+	EXPECT_EQ(0, bp_free_slots(t.pid, -1));
 	ASSERT_EQ(0, ptrace(PTRACE_CONT, t.pid, 0, 0));
-	EXPECT_EQ(NR_DR, bp_room(t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(t.pid, -1));
 	tracee_kill(&t);
 }
 
@@ -483,21 +491,21 @@ TEST_F(tracee, exec_and_exit_find_disabled_registers)
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
 	ASSERT_EQ(0, tracee_become(&self->t, NULL));
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
 	EXPECT_EQ(0, tracee_finish(&self->t));
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 	ASSERT_EQ(SIGTRAP, tracee_begin(&self->t, OP_EXIT, 0, 0));
 	ASSERT_EQ(PTRACE_EVENT_EXIT, tracee_event(&self->t));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
-	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(tracee, full_task_says_enospc)
 {
-	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR));
+	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS));
 	EXPECT_EQ(-ENOSPC, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_W, 4)));
 	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
 	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
@@ -508,13 +516,13 @@ TEST_F(tracee, full_task_says_enospc)
 	self->fd[2] = -1;
 	EXPECT_EQ(0, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_W, 4)));
 	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
-	EXPECT_EQ(0, bp_room(self->t.pid, -1));
+	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(tracee, refused_for_space_leaves_what_was_armed)
 {
 	ASSERT_EQ(0, dr_set(&self->t, 2, DATA(128), dr7_on(2, RW_W, 4)));
-	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
+	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
 	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, dr7_on(0, RW_X, 1) | dr7_on(2, RW_RW, 8)));
 	EXPECT_EQ(dr7_on(2, RW_W, 4), dr_peek(&self->t, 7));
 	EXPECT_EQ(0, do_load(&self->t, DATA(128), 4));
@@ -528,10 +536,10 @@ TEST_F(tracee, refused_for_space_leaves_what_was_armed)
 
 TEST_F(tracee, refused_for_space_leaves_no_slot_behind)
 {
-	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
+	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
 	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, dr7_on(0, RW_W, 1) | dr7_on(1, RW_W, 1)));
 	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
-	EXPECT_EQ(1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(1, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(tracee, refused_field_leaves_no_slot_behind)
@@ -543,15 +551,15 @@ TEST_F(tracee, refused_field_leaves_no_slot_behind)
 					   DR7_L(3) | DR7_FIELD(3, RW_IO, 0UL)));
 	}
 	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
-	EXPECT_EQ(NR_DR, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 }
 
 TEST_F(tracee, a_slot_may_pass_from_one_register_to_another)
 {
 	int n;
 
-	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
-	for (n = NR_DR - 1; n >= 0; n--) {
+	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
+	for (n = BP_SLOTS - 1; n >= 0; n--) {
 		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(64 * n)));
 		EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(n, RW_W, 4)));
 		EXPECT_EQ(1, do_store(&self->t, DATA(64 * n), 4));
@@ -581,7 +589,7 @@ TEST_F(tracee, full_set_can_be_rearranged)
 
 TEST_F(tracee, malformed_is_einval_on_a_full_task_too)
 {
-	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR));
+	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS));
 	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 0, ~7UL));
 	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, DR7_L(0) | DR7_FIELD(0, RW_IO, 0UL)));
 	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, dr7_on(0, RW_W, 4) |
@@ -590,35 +598,35 @@ TEST_F(tracee, malformed_is_einval_on_a_full_task_too)
 
 TEST_F(tracee, breakpoint_of_the_cpu_takes_a_slot_from_the_task)
 {
-	self->fd[0] = bp_open(-1, 0, DATA(0xe00));
+	self->fd[0] = tracee_watch(-1, 0, DATA(0xe00));
 	if (self->fd[0] == -EACCES || self->fd[0] == -EPERM)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
 	ASSERT_LE(0, self->fd[0]);
-	EXPECT_EQ(NR_DR - 1, bp_room(self->t.pid, -1));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(self->t.pid, -1));
 	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, ALL_ON));
 	EXPECT_EQ(0UL, dr_peek(&self->t, 7));
 }
 
 TEST_F(tracee, full_task_leaves_no_slot_to_the_cpu)
 {
-	int room = bp_room(-1, 0);
+	int room = bp_free_slots(-1, 0);
 
 	if (room == -EACCES || room == -EPERM)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
-	EXPECT_EQ(0, bp_room(-1, 0));
+	EXPECT_EQ(0, bp_free_slots(-1, 0));
 }
 
 TEST_F(tracee, disabled_task_leaves_all_slots_to_the_cpu)
 {
-	int room = bp_room(-1, 0);
+	int room = bp_free_slots(-1, 0);
 
 	if (room == -EACCES || room == -EPERM)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
 	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
-	EXPECT_EQ(NR_DR, bp_room(-1, 0));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, 0));
 }
 
 TEST(tracees_do_not_compete_for_slots)
@@ -657,7 +665,7 @@ static int bp_open_x(pid_t pid, unsigned long addr)
 
 TEST_F(tracee, perf_hit_neither_stops_nor_shows)
 {
-	self->fd[0] = bp_open(self->t.pid, -1, DATA(0));
+	self->fd[0] = tracee_watch(self->t.pid, -1, DATA(0));
 	self->fd[1] = bp_open_x(self->t.pid, CODE(0));
 	ASSERT_LE(0, self->fd[0]);
 	ASSERT_LE(0, self->fd[1]);
@@ -690,7 +698,7 @@ TEST_F(tracee, both_see_a_hit_at_the_same_address)
 /* A trap of perf's is a trap: DR6 speaks of the last one. */
 TEST_F(tracee, perf_hit_wipes_an_old_dr6)
 {
-	self->fd[0] = bp_open(self->t.pid, -1, DATA(0));
+	self->fd[0] = tracee_watch(self->t.pid, -1, DATA(0));
 	ASSERT_LE(0, self->fd[0]);
 	ASSERT_EQ(0, dr_set(&self->t, 3, DATA(64), dr7_on(3, RW_W, 4)));
 	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
@@ -702,7 +710,7 @@ TEST_F(tracee, perf_hit_wipes_an_old_dr6)
 /* Whatever slots perf has taken first. */
 TEST_F(tracee, dr6_speaks_of_registers_not_of_slots)
 {
-	ASSERT_EQ(0, fill(&self->t, self->fd, NR_DR - 1));
+	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
 	ASSERT_EQ(0, dr_set(&self->t, 1, DATA(64), dr7_on(1, RW_W, 4)));
 	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
 	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
@@ -712,7 +720,7 @@ TEST_F(tracee, dr6_speaks_of_registers_not_of_slots)
 	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
 
 	ASSERT_EQ(0, dr_set(&self->t, 3, DATA(0), dr7_on(1, RW_W, 4) | dr7_on(3, RW_W, 4)));
-	self->fd[0] = bp_open(self->t.pid, -1, DATA(128));
+	self->fd[0] = tracee_watch(self->t.pid, -1, DATA(128));
 	ASSERT_LE(0, self->fd[0]);
 	ASSERT_EQ(0, dr_set(&self->t, 0, DATA(256), dr7_on(0, RW_W, 4) | dr7_on(3, RW_W, 4)));
 	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
@@ -730,7 +738,7 @@ TEST_F(tracee, perf_events_come_and_go_under_armed_registers)
 	ASSERT_EQ(0, dr_poke(&self->t, 2, DATA(64)));
 	ASSERT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, 4) | dr7_on(2, RW_W, 4)));
 	for (i = 0; i < 6; i++) {
-		fd = bp_open(self->t.pid, -1, DATA(128));
+		fd = tracee_watch(self->t.pid, -1, DATA(128));
 		ASSERT_LE(0, fd);
 		EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
 		EXPECT_EQ(1, bp_count(fd));
@@ -756,7 +764,7 @@ TEST_F(tracee, block_step_survives_a_perf_hit)
 		SKIP(return, "the CPU does not step branches (DEBUGCTL.BTF)");
 	EXPECT_EQ(0, tracee_finish(&self->t));
 
-	self->fd[0] = bp_open(self->t.pid, -1, addr);
+	self->fd[0] = tracee_watch(self->t.pid, -1, addr);
 	ASSERT_LE(0, self->fd[0]);
 	ASSERT_EQ(SIGTRAP, tracee_begin(&self->t, OP_CALL, CODE(0), 0));
 	ASSERT_EQ(SIGTRAP, tracee_resume(&self->t, PTRACE_SINGLEBLOCK, 0));
@@ -839,7 +847,7 @@ static time_t now(void)
 static int stress_round(struct tracee *t, unsigned int round)
 {
 	unsigned long addr = DATA(64 * (round % 31)), dr7;
-	int n = round % NR_DR, other = (round / NR_DR) % NR_DR;
+	int n = round % BP_SLOTS, other = (round / BP_SLOTS) % BP_SLOTS;
 
 	dr7 = dr7_on(n, RW_W, 4) | dr7_on(other, RW_W, 4);
 	switch (round % 3) {
@@ -912,6 +920,5 @@ TEST(two_tracers_write_registers_all_the_time)
 int main(int argc, char **argv)
 {
 	tracee_main(argc, argv);
-	perf_keep_scheduler_patched();
 	return test_harness_run(argc, argv);
 }

@@ -76,6 +76,9 @@
 /* How often the host is told that the machine makes progress, in seconds. */
 #define PULSE_SECONDS	5
 
+/* A test that takes longer is marked in the document, in seconds. */
+#define SLOW_SECONDS	3
+
 /* kmemleak reports only what is unreferenced and older than five seconds. */
 #define KMEMLEAK_AGE	6
 
@@ -123,6 +126,8 @@ struct tally {
 	int passed;
 	int failed;
 	long bytes;
+	/* When the last test ended. */
+	double last;
 };
 
 static struct suite suites[MAX_SUITES];
@@ -639,6 +644,14 @@ static bool starts(const char *line, const char *what)
 	return !strncmp(line, what, strlen(what));
 }
 
+/* Where the time of a suite goes. */
+static void note_time(struct tally *t)
+{
+	if (now() - t->last > SLOW_SECONDS)
+		fprintf(doc, "    # slow: %.1f seconds\n", now() - t->last);
+	t->last = now();
+}
+
 static void subtest(struct tally *t, bool ok, const char *name, const char *directive)
 {
 	fprintf(doc, "    %s %d %s%s\n", ok ? "ok" : "not ok", t->passed + t->failed + 1,
@@ -669,16 +682,17 @@ static void marks_line(struct tally *t, const char *line)
 static void tap_line(struct tally *t, const char *line)
 {
 	const char *text = line + strspn(line, " ");
+	bool passed = starts(line, "ok "), failed = starts(line, "not ok ");
 	bool known;
 
 	if (starts(text, "TAP version") || starts(text, "KTAP version"))
 		return;
-	if (line == text && starts(line, "ok "))
-		t->passed++;
-	else if (line == text && starts(line, "not ok "))
-		t->failed++;
+	t->passed += passed;
+	t->failed += failed;
 	known = starts(text, "ok ") || starts(text, "not ok ") || starts(text, "1..") ||
 		*text == '#';
+	if (passed || failed)
+		note_time(t);
 	fprintf(doc, "    %s%s\n", known ? "" : "# ", line);
 }
 
@@ -931,7 +945,7 @@ static void run_suite(struct suite *suite, int number)
 {
 	unsigned long taint_before = taint();
 	double start_time = now();
-	struct tally t = { 0 };
+	struct tally t = { .last = start_time };
 	struct ending end;
 	bool good;
 

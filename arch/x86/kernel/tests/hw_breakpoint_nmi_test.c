@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit test of breakpoints that a task, an interrupt and an NMI repoint at the same
+ * time: each finds and leaves one version.
+ */
+
+#include <linux/irq_work.h>
+
+#include <asm/apic.h>
+#include <asm/nmi.h>
+
+#include "../../../../kernel/events/hw_breakpoint_test.h"
+
+struct nest {
+	struct bp_test_hits			hits;
+	struct perf_event * __percpu	*set;
+	struct irq_work			work;
+	unsigned int			next;
+	unsigned int			irqs;
+	unsigned int			nmis;
+	unsigned int			errors;
+};
+
+static struct nest nest;
+
+/* Words with an odd number are watched by half. */
+static struct perf_event_attr word_of(unsigned int i)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[i % 16], HW_BREAKPOINT_W);
+
+	if (i & 1)
+		attr.bp_len = 4;
+	return attr;
+}
+
+static void read_and_repoint(void)
+{
+	struct perf_event *bp = bp_test_event_on(nest.set, raw_smp_processor_id());
+	struct perf_event_attr attr = word_of(nest.next++ * 7);
+	struct hw_breakpoint_range range;
+	unsigned int i;
+
+	read_wide_hw_breakpoint_local(bp, &range);
+	i = (unsigned long *)range.addr - bp_test_words;
+	if (i >= 16 || range.len != (i & 1 ? 4 : 8))
+		nest.errors++;
+	if (modify_wide_hw_breakpoint_local(bp, &attr))
+		nest.errors++;
+}
+
+static void repoint_in_interrupt(struct irq_work *work)
+{
+	nest.irqs++;
+	read_and_repoint();
+}
+
+static int nmi_cpu;
+
+static int repoint_in_nmi(unsigned int val, struct pt_regs *regs)
+{
+	if (raw_smp_processor_id() != nmi_cpu || !READ_ONCE(nest.set))
+		return NMI_DONE;
+	nest.nmis++;
+	read_and_repoint();
+	return NMI_HANDLED;
+}
+
+static void nmi_begin(struct kunit *test)
+{
+	nmi_cpu = raw_smp_processor_id();
+	KUNIT_ASSERT_EQ(test, register_nmi_handler(NMI_LOCAL, repoint_in_nmi, 0,
+						   "hw_breakpoint_test"), 0);
+}
+
+static void nmi_send(void)
+{
+	__apic_send_IPI_mask(cpumask_of(nmi_cpu), NMI_VECTOR);
+}
+
+static void nmi_end(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, "hw_breakpoint_test");
+}
+
+static void repointing_in_every_context_leaves_one_version(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	struct perf_event *bp;
+	unsigned int i, n;
+
+	bp_test_run_on(test, bp_test_first_cpu());
+	nest = (struct nest) { };
+	nest.work = IRQ_WORK_INIT_HARD(repoint_in_interrupt);
+	nest.set = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, bp_test_record_hit,
+								      &nest.hits));
+	bp = bp_test_event_on(nest.set, bp_test_first_cpu());
+	nmi_begin(test);
+
+	for (n = 0; n < 300; n++) {
+		nmi_send();
+		preempt_disable();
+		irq_work_queue(&nest.work);
+		read_and_repoint();
+		preempt_enable();
+		irq_work_sync(&nest.work);
+		if (n % 10)
+			continue;
+
+		/* What it watches now is what it says, and nothing else. */
+		nmi_end();
+		preempt_disable();
+		for (i = 0; i < 16; i++) {
+			bp_test_take_hits(&nest.hits);
+			bp_test_write_word(&bp_test_words[i]);
+			if (bp_test_take_hits(&nest.hits) !=
+			    ((unsigned long)&bp_test_words[i] == bp->attr.bp_addr))
+				nest.errors++;
+		}
+		i = (unsigned long *)(unsigned long)bp->attr.bp_addr - bp_test_words;
+		if (bp->attr.bp_len != (i & 1 ? 4 : 8))
+			nest.errors++;
+		preempt_enable();
+		nmi_begin(test);
+	}
+
+	nmi_end();
+	KUNIT_EXPECT_EQ(test, nest.errors, 0U);
+	KUNIT_EXPECT_GT(test, nest.irqs, 0U);
+	KUNIT_EXPECT_GT(test, nest.nmis, 0U);
+	bp_test_run_anywhere();
+}
+
+/* ---- The suite ---- */
+
+static struct kunit_case x86_hw_breakpoint_nmi_test_cases[] = {
+	KUNIT_CASE(repointing_in_every_context_leaves_one_version),
+	{ }
+};
+
+static struct kunit_suite x86_hw_breakpoint_nmi_test_suite = {
+	.name		= "x86_hw_breakpoint_nmi",
+	.test_cases	= x86_hw_breakpoint_nmi_test_cases,
+	.init		= bp_test_init,
+	.exit		= bp_test_exit,
+};
+
+kunit_test_suite(x86_hw_breakpoint_nmi_test_suite);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Shared by the KUnit tests of the x86 debug registers.
+ *
+ * The registers are read back from the processor after each step.  Whether a
+ * register was written cannot be read back; where it matters, the test puts a mark
+ * into a register without the knowledge of the code, and a mark that is still there
+ * was not overwritten.
+ *
+ * Every case ends with nothing armed on any CPU, which dr_test_exit() checks.
+ */
+#ifndef _ARCH_X86_KERNEL_TESTS_HW_BREAKPOINT_TEST_H
+#define _ARCH_X86_KERNEL_TESTS_HW_BREAKPOINT_TEST_H
+
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/hw_breakpoint_arch.h>
+#include <linux/irqflags.h>
+#include <linux/perf_event.h>
+#include <linux/smp.h>
+
+#include <asm/debugreg.h>
+#include <asm/dr7.h>
+#include <asm/hw_breakpoint.h>
+
+#include "../../../../kernel/events/bp_internal.h"
+
+#define DR_TEST_WORDS	8
+
+/* The memory that is watched */
+extern unsigned long dr_test_words[DR_TEST_WORDS];
+
+/* struct dr_test_regs - the registers of a CPU, and its cpu_dr7 */
+struct dr_test_regs {
+	unsigned long	addr[HBP_NUM];
+	unsigned long	dr7;
+	unsigned long	cpu_dr7;
+	int		cpu;
+};
+
+/* struct dr_test_hits - what a handler saw */
+struct dr_test_hits {
+	atomic_t	nr;
+	unsigned long	ip;
+};
+
+/**
+ * struct dr_test - what a case has to clean up
+ * @bp: its breakpoints
+ * @hits: of each word
+ * @cpu: the CPU that the case runs on
+ */
+struct dr_test {
+	struct perf_event	*bp[DR_TEST_WORDS];
+	struct dr_test_hits		hits[DR_TEST_WORDS];
+	int			cpu;
+};
+
+void dr_test_write_word(int i);
+void dr_test_called(void);
+void dr_test_record_hit(struct perf_event *bp, struct perf_sample_data *data,
+			struct pt_regs *regs);
+int dr_test_take_hits(struct dr_test *f, int i);
+/* Number of hits of one write; also works with interrupts off. */
+int dr_test_write_hits(struct dr_test *f, int i);
+void dr_test_read_regs(struct dr_test_regs *regs);
+int dr_test_nr_enabled(const struct dr_test_regs *regs);
+/* Slot that is armed for an address; -1 if none or several are. */
+int dr_test_slot_at(const struct dr_test_regs *regs, const void *addr);
+/* Reads the registers; DR7 must be cpu_dr7. */
+struct dr_test_regs dr_test_regs_now(struct kunit *test);
+int dr_test_slot_now(struct kunit *test, const void *addr);
+/* A bit of DR7 that no code sets; each write of DR7 clears it. */
+void dr_test_mark_dr7(void);
+bool dr_test_dr7_mark_stands(void);
+void dr_test_scramble_registers(void);
+struct perf_event_attr dr_test_watch(const void *addr, u64 len, u32 type);
+/* Create a breakpoint of this CPU on word @i. */
+struct perf_event *dr_test_arm(struct kunit *test, int i, struct perf_event_attr attr);
+struct perf_event *dr_test_arm_word(struct kunit *test, int i);
+/* A breakpoint that has a claim and is disabled */
+struct perf_event *dr_test_hold_word(struct kunit *test, int i, int word);
+void dr_test_drop(struct kunit *test, int i);
+int dr_test_parse(u64 addr, u64 len, u32 type, struct arch_hw_breakpoint *hw);
+int dr_test_verdict(u64 addr, u64 len, u32 type);
+
+/* For a debugger without breakpoints */
+extern const struct arch_hw_breakpoint *const dr_test_no_list[HBP_NUM];
+unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const list[HBP_NUM]);
+
+int dr_test_init(struct kunit *test);
+void dr_test_exit(struct kunit *test);
+
+#endif /* _ARCH_X86_KERNEL_TESTS_HW_BREAKPOINT_TEST_H */

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit test of #DB and NMI: breakpoints that change between any two instructions,
+ * data that the entry code uses, and the causes of a #DB.
+ */
+
+#include <linux/cpumask.h>
+#include <linux/kdebug.h>
+#include <linux/log2.h>
+#include <linux/memory.h>
+#include <linux/nmi.h>
+#include <linux/notifier.h>
+#include <linux/percpu.h>
+#include <linux/prandom.h>
+#include <linux/ptrace.h>
+#include <linux/sched/task_stack.h>
+
+#include <asm/apic.h>
+#include <asm/cpu_entry_area.h>
+#include <asm/desc.h>
+#include <asm/insn.h>
+#include <asm/insn-eval.h>
+#include <asm/nmi.h>
+#include <asm/nospec-branch.h>
+#include <asm/processor.h>
+#include <asm/sections.h>
+#include <asm/tlbflush.h>
+
+#include "hw_breakpoint_test.h"
+
+/* ---- Cases: changes in the middle of loading the registers ---- */
+
+/*
+ * Code that loads DR7 is executed step by step. At one of the steps the trap
+ * repoints a breakpoint, as an NMI would at this place, and at each write of DR7
+ * the trap looks at what would be armed.
+ */
+struct stepper {
+	struct notifier_block	nb;
+	struct perf_event	*bp;
+	struct perf_event_attr	attr[2];
+	unsigned int		ctl[2];
+	int			now;
+	bool			every_step;
+	int			when;
+	int			count;
+	int			mixed;
+};
+
+/* Number of the debug register that an instruction writes, -1 for none */
+static int debugreg_written(struct pt_regs *regs, unsigned long *value)
+{
+	struct insn insn;
+	int offset;
+
+	if (insn_decode_kernel(&insn, (void *)regs->ip) ||
+	    insn.opcode.bytes[0] != 0x0f || insn.opcode.bytes[1] != 0x23)
+		return -1;
+
+	offset = insn_get_modrm_rm_off(&insn, regs);
+	*value = offset < 0 ? 0 : regs_get_register(regs, offset);
+	return X86_MODRM_REG(insn.modrm.value);
+}
+
+static bool is_mixed(const struct stepper *st, unsigned long dr7)
+{
+	struct dr_test_regs regs;
+	int slot, i;
+
+	dr_test_read_regs(&regs);
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (!dr7_enabled(dr7, slot))
+			continue;
+		for (i = 0; i < 2; i++) {
+			if (regs.addr[slot] == st->attr[i].bp_addr &&
+			    dr7_ctl(dr7, slot) == st->ctl[i])
+				break;
+		}
+		if (i == 2)
+			return true;
+	}
+
+	return false;
+}
+
+static int step_trap(struct notifier_block *nb, unsigned long val, void *data)
+{
+	struct stepper *st = container_of(nb, struct stepper, nb);
+	struct die_args *args = data;
+	unsigned long *dr6 = (unsigned long *)args->err, value;
+	int reg;
+
+	if (val != DIE_DEBUG || !(*dr6 & DR_STEP))
+		return NOTIFY_DONE;
+	*dr6 &= ~DR_STEP;
+
+	reg = debugreg_written(args->regs, &value);
+	if ((reg >= 0 || st->every_step) && st->count++ == st->when) {
+		st->now = !st->now;
+		modify_wide_hw_breakpoint_local(st->bp, &st->attr[st->now]);
+	}
+	if (reg == 7)
+		st->mixed += is_mixed(st, value);
+
+	return NOTIFY_STOP;
+}
+
+static noinline void step_through(void (*load)(unsigned long), unsigned long arg)
+{
+	asm volatile("pushfq; orq %0, (%%rsp); popfq" : : "i" (X86_EFLAGS_TF) : "memory", "cc");
+	load(arg);
+	asm volatile("pushfq; andq %0, (%%rsp); popfq" : : "i" (~X86_EFLAGS_TF) : "memory", "cc");
+}
+
+static void load_by_db_restore(unsigned long dr7)
+{
+	local_db_restore(dr7);
+}
+
+static void load_by_restore(unsigned long unused)
+{
+	hw_breakpoint_restore();
+}
+
+static void load_by_debugger(unsigned long unused)
+{
+	hw_breakpoint_debugger_leave();
+}
+
+static void expect_never_mixed(struct kunit *test, struct stepper *st, const char *what,
+			       void (*load)(unsigned long))
+{
+	struct dr_test_regs regs;
+	unsigned long dr7;
+	int slot;
+
+	for (st->when = 0; ; st->when++) {
+		st->count = 0;
+		st->mixed = 0;
+		local_irq_disable();
+		if (load == load_by_debugger) {
+			dr7 = 0;
+			hw_breakpoint_debugger_enter();
+		} else {
+			dr7 = local_db_save();
+		}
+		step_through(load, dr7);
+		dr_test_read_regs(&regs);
+		local_irq_enable();
+
+		slot = dr_test_slot_at(&regs, (void *)st->attr[st->now].bp_addr);
+		KUNIT_EXPECT_EQ_MSG(test, st->mixed, 0, "%s, %d", what, st->when);
+		KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "%s, %d", what, st->when);
+		KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), 1, "%s, %d", what, st->when);
+		KUNIT_EXPECT_GE_MSG(test, slot, 0, "%s, %d", what, st->when);
+		if (slot >= 0)
+			KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), st->ctl[st->now]);
+		if (st->count <= st->when)
+			break;
+	}
+	KUNIT_EXPECT_GT_MSG(test, st->when, 1, "%s", what);
+}
+
+static void repointing_between_any_instructions_mixes_nothing(struct kunit *test)
+{
+	struct dr_test *f = test->priv;
+	struct perf_event * __percpu *set;
+	struct stepper st = {
+		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
+		.attr	= {
+			dr_test_watch((void *)&dr_test_words[0] + 7, 1, HW_BREAKPOINT_W),
+			dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_RW),
+		},
+		.ctl	= { DR_LEN_1 | DR_RW_WRITE, DR_LEN_8 | DR_RW_READ },
+	};
+
+	set = register_wide_hw_breakpoint(&st.attr[0], dr_test_record_hit, &f->hits[0]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	st.bp = *per_cpu_ptr(set, f->cpu);
+	register_die_notifier(&st.nb);
+
+	st.every_step = true;
+	expect_never_mixed(test, &st, "local_db_restore", load_by_db_restore);
+	st.every_step = false;
+	expect_never_mixed(test, &st, "hw_breakpoint_restore", load_by_restore);
+	expect_never_mixed(test, &st, "hw_breakpoint_debugger_leave", load_by_debugger);
+
+	unregister_die_notifier(&st.nb);
+	unregister_wide_hw_breakpoint(set);
+}
+
+/* ---- Cases: data that NMI entry accesses ---- */
+
+/**
+ * struct scan - search for data that the entry or exit of NMI or #DB accesses
+ * @nb: notifier of the die chain, called for each hit
+ * @hw: watched range
+ * @bad: number of hits on the stack of NMI or #DB
+ * @ip: instruction pointer of the last one
+ */
+struct scan {
+	struct notifier_block		nb;
+	struct arch_hw_breakpoint	hw[HBP_NUM];
+	int				bad;
+	unsigned long			ip;
+};
+
+static bool nmi_due;
+
+static int scan_nmi(unsigned int type, struct pt_regs *regs)
+{
+	if (!READ_ONCE(nmi_due))
+		return NMI_DONE;
+	WRITE_ONCE(nmi_due, false);
+	return NMI_HANDLED;
+}
+
+static bool on_trap_stack(unsigned long sp)
+{
+	return (sp >= __this_cpu_ist_bottom_va(NMI) && sp <= __this_cpu_ist_top_va(NMI)) ||
+	       (sp >= __this_cpu_ist_bottom_va(DB) && sp <= __this_cpu_ist_top_va(DB));
+}
+
+static int scan_trap(struct notifier_block *nb, unsigned long val, void *data)
+{
+	struct scan *scan = container_of(nb, struct scan, nb);
+	struct die_args *args = data;
+	unsigned long *dr6 = (unsigned long *)args->err;
+
+	if (val != DIE_DEBUG || !(*dr6 & DR_TRAP_BITS))
+		return NOTIFY_DONE;
+	*dr6 &= ~DR_TRAP_BITS;
+	if (on_trap_stack(args->regs->sp)) {
+		scan->bad++;
+		scan->ip = args->regs->ip;
+	}
+
+	return NOTIFY_STOP;
+}
+
+/* Trigger an NMI and a #DB. Returns false if the NMI does not arrive. */
+static bool trap_both(const struct scan *scan)
+{
+	int i;
+
+	WRITE_ONCE(nmi_due, true);
+	__apic_send_IPI_mask(cpumask_of(raw_smp_processor_id()), NMI_VECTOR);
+	for (i = 0; i < 1000000 && READ_ONCE(nmi_due); i++)
+		cpu_relax();
+	/* #DB entry may access the data of NMI entry, too, and would trap for ever. */
+	if (!scan->bad)
+		dr_test_write_word(HBP_NUM);
+
+	return !READ_ONCE(nmi_due);
+}
+
+/* The last register triggers a #DB. */
+static bool scan_words(struct scan *scan, unsigned long addr, unsigned long end)
+{
+	bool came;
+	int i;
+
+	for (i = 0; i < HBP_NUM - 1; i++, addr += sizeof(long)) {
+		hw_breakpoint_debugger_set(i, NULL);
+		if (addr < end && !dr_test_parse(addr, sizeof(long), HW_BREAKPOINT_RW,
+						 &scan->hw[i]))
+			hw_breakpoint_debugger_set(i, &scan->hw[i]);
+	}
+
+	local_irq_disable();
+	hw_breakpoint_debugger_leave();
+	came = trap_both(scan);
+	dr_test_debugger_leaves_with(dr_test_no_list);
+	local_irq_enable();
+
+	hw_breakpoint_debugger_set(HBP_NUM - 1, &scan->hw[HBP_NUM - 1]);
+	return came;
+}
+
+static void scan_range(struct kunit *test, struct scan *scan, const char *what,
+		       const void *base, size_t size)
+{
+	unsigned long addr = ALIGN((unsigned long)base, sizeof(long));
+	unsigned long end = (unsigned long)base + size;
+
+	for (; addr < end; addr += (HBP_NUM - 1) * sizeof(long)) {
+		scan->bad = 0;
+		if (!scan_words(scan, addr, end)) {
+			KUNIT_FAIL(test, "no NMI came");
+			break;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx: touched by %pS",
+				    what, addr - (unsigned long)base, (void *)scan->ip);
+		cond_resched();
+	}
+}
+
+/*
+ * An NMI may interrupt a #DB, and a second #DB would overwrite the frame of the first:
+ * data that can be watched must be accessed only while DR7 is clear.
+ */
+static void nothing_that_can_be_watched_is_touched_by_nmi_entry(struct kunit *test)
+{
+	struct dr_test *f = test->priv;
+	struct scan *scan;
+	int err;
+
+	err = register_nmi_handler(NMI_LOCAL, scan_nmi, NMI_FLAG_FIRST, "x86_hw_breakpoint");
+	KUNIT_ASSERT_EQ(test, err, 0);
+
+	scan = kunit_kzalloc(test, sizeof(*scan), GFP_KERNEL);
+	if (!scan) {
+		unregister_nmi_handler(NMI_LOCAL, "x86_hw_breakpoint");
+		KUNIT_FAIL(test, "no memory");
+		return;
+	}
+	dr_test_parse((unsigned long)&dr_test_words[HBP_NUM], 8, HW_BREAKPOINT_W,
+		      &scan->hw[HBP_NUM - 1]);
+	hw_breakpoint_debugger_set(HBP_NUM - 1, &scan->hw[HBP_NUM - 1]);
+	scan->nb.notifier_call = scan_trap;
+	scan->nb.priority = INT_MAX;
+	register_die_notifier(&scan->nb);
+
+	scan_range(test, scan, "per-CPU data", (void *)__per_cpu_start + per_cpu_offset(f->cpu),
+		   __per_cpu_end - __per_cpu_start);
+	scan_range(test, scan, "cpu_online_mask", cpu_online_mask, sizeof(*cpu_online_mask));
+
+	unregister_nmi_handler(NMI_LOCAL, "x86_hw_breakpoint");
+	unregister_die_notifier(&scan->nb);
+	local_irq_disable();
+	dr_test_debugger_leaves_with(dr_test_no_list);
+	local_irq_enable();
+}
+
+/* ---- Cases: the causes of a #DB ---- */
+
+/**
+ * struct trap - result of a #DB
+ * @dr6: causes of the #DB, before and after hw_breakpoint_trap()
+ * @flags: regs->flags after it
+ * @done: its return value
+ */
+struct trap {
+	unsigned long	dr6;
+	unsigned long	flags;
+	bool		done;
+};
+
+static struct trap trap_at(void *ip, unsigned long dr6, u16 cs)
+{
+	struct pt_regs regs = { .cs = cs, .ip = (unsigned long)ip };
+	struct trap trap = { .dr6 = dr6 };
+
+	local_irq_disable();
+	trap.done = hw_breakpoint_trap(&regs, &trap.dr6);
+	local_irq_enable();
+	trap.flags = regs.flags;
+
+	return trap;
+}
+
+static struct trap trap(unsigned long dr6, u16 cs)
+{
+	return trap_at(NULL, dr6, cs);
+}
+
+static void a_trap_without_a_breakpoint_is_left_alone(struct kunit *test)
+{
+	struct trap t;
+
+	dr_test_arm_word(test, 0);
+	t = trap(0, __KERNEL_CS);
+	KUNIT_EXPECT_FALSE(test, t.done);
+	t = trap(DR_STEP, __KERNEL_CS);
+	KUNIT_EXPECT_FALSE(test, t.done);
+	KUNIT_EXPECT_EQ(test, t.dr6, DR_STEP + 0UL);
+}
+
+static void the_bit_of_a_slot_that_is_not_armed_is_ignored(struct kunit *test)
+{
+	struct dr_test *f = test->priv;
+	struct trap t;
+	int slot;
+
+	t = trap(DR_TRAP_BITS, __KERNEL_CS);
+	KUNIT_EXPECT_TRUE(test, t.done);
+	KUNIT_EXPECT_EQ(test, t.dr6, 0UL);
+
+	dr_test_arm_word(test, 0);
+	slot = dr_test_slot_now(test, &dr_test_words[0]);
+	KUNIT_ASSERT_GE(test, slot, 0);
+	t = trap(DR_TRAP_BITS & ~(DR_TRAP0 << slot), __KERNEL_CS);
+	KUNIT_EXPECT_TRUE(test, t.done);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 0);
+
+	/* The slot was armed a moment ago. */
+	dr_test_drop(test, 0);
+	t = trap(DR_TRAP0 << slot, __KERNEL_CS);
+	KUNIT_EXPECT_TRUE(test, t.done);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 0);
+}
+
+static void each_bit_is_a_hit_of_its_slot(struct kunit *test)
+{
+	struct dr_test *f = test->priv;
+	unsigned long bits;
+	int slot[HBP_NUM];
+	struct trap t;
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++) {
+		dr_test_arm_word(test, i);
+		slot[i] = dr_test_slot_now(test, &dr_test_words[i]);
+		KUNIT_ASSERT_GE(test, slot[i], 0);
+	}
+	for (bits = 0; bits <= DR_TRAP_BITS; bits++) {
+		t = trap(bits | DR_STEP, __KERNEL_CS);
+		KUNIT_EXPECT_FALSE(test, t.done);
+		KUNIT_EXPECT_EQ(test, t.dr6, DR_STEP + 0UL);
+		KUNIT_EXPECT_EQ(test, t.flags & X86_EFLAGS_RF, 0UL);
+		for (i = 0; i < HBP_NUM; i++)
+			KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, i),
+					!!(bits & DR_TRAP0 << slot[i]));
+	}
+}
+
+static void an_instruction_breakpoint_lets_the_step_go_first(struct kunit *test)
+{
+	struct dr_test *f = test->priv;
+	struct trap t;
+	int slot;
+
+	dr_test_arm(test, 0, dr_test_watch(dr_test_called, sizeof(long), HW_BREAKPOINT_X));
+	slot = dr_test_slot_now(test, dr_test_called);
+	KUNIT_ASSERT_GE(test, slot, 0);
+
+	t = trap(DR_TRAP0 << slot, __KERNEL_CS);
+	KUNIT_EXPECT_TRUE(test, t.done);
+	KUNIT_EXPECT_EQ(test, t.flags & X86_EFLAGS_RF, X86_EFLAGS_RF);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 1);
+
+	t = trap(DR_TRAP0 << slot | DR_STEP, __KERNEL_CS);
+	KUNIT_EXPECT_FALSE(test, t.done);
+	KUNIT_EXPECT_EQ(test, t.dr6, DR_STEP + 0UL);
+	KUNIT_EXPECT_EQ(test, t.flags & X86_EFLAGS_RF, 0UL);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 0);
+}
+
+/* Without RF, the fault on the write that disarms a breakpoint would recur. */
+static void an_instruction_that_was_watched_a_moment_ago_runs(struct kunit *test)
+{
+	struct dr_test *f = test->priv;
+	struct trap here, elsewhere;
+	int slot;
+
+	dr_test_arm(test, 0, dr_test_watch(dr_test_called, sizeof(long), HW_BREAKPOINT_X));
+	slot = dr_test_slot_now(test, dr_test_called);
+	KUNIT_ASSERT_GE(test, slot, 0);
+	dr_test_drop(test, 0);
+
+	here = trap_at(dr_test_called, DR_TRAP0 << slot, __KERNEL_CS);
+	elsewhere = trap_at(dr_test_write_word, DR_TRAP0 << slot, __KERNEL_CS);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 0);
+	KUNIT_EXPECT_TRUE(test, here.done);
+	KUNIT_EXPECT_EQ(test, here.flags & X86_EFLAGS_RF, X86_EFLAGS_RF);
+	KUNIT_EXPECT_TRUE(test, elsewhere.done);
+	KUNIT_EXPECT_EQ(test, elsewhere.flags & X86_EFLAGS_RF, 0UL);
+}
+
+static void a_hit_in_user_mode_may_end_in_a_signal(struct kunit *test)
+{
+	unsigned long virtual_dr6 = current->thread.virtual_dr6;
+	struct dr_test *f = test->priv;
+	struct trap plain, wanted;
+	int slot;
+
+	dr_test_arm_word(test, 0);
+	slot = dr_test_slot_now(test, &dr_test_words[0]);
+	KUNIT_ASSERT_GE(test, slot, 0);
+
+	current->thread.virtual_dr6 = 0;
+	plain = trap(DR_TRAP0 << slot, __USER_CS);
+	current->thread.virtual_dr6 = DR_TRAP2;
+	wanted = trap(DR_TRAP0 << slot, __USER_CS);
+	current->thread.virtual_dr6 = virtual_dr6;
+
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 2);
+	KUNIT_EXPECT_TRUE(test, plain.done);
+	KUNIT_EXPECT_FALSE(test, wanted.done);
+}
+
+static void an_excluded_mode_is_no_hit(struct kunit *test)
+{
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
+	struct dr_test *f = test->priv;
+	int slot;
+
+	attr.exclude_user = 1;
+	dr_test_arm(test, 0, attr);
+	slot = dr_test_slot_now(test, &dr_test_words[0]);
+	KUNIT_ASSERT_GE(test, slot, 0);
+
+	trap(DR_TRAP0 << slot, __USER_CS);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 0);
+	trap(DR_TRAP0 << slot, __KERNEL_CS);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 1);
+}
+
+/* ---- The suite ---- */
+
+static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
+	KUNIT_CASE(repointing_between_any_instructions_mixes_nothing),
+	KUNIT_CASE_SLOW(nothing_that_can_be_watched_is_touched_by_nmi_entry),
+	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
+	KUNIT_CASE(the_bit_of_a_slot_that_is_not_armed_is_ignored),
+	KUNIT_CASE(each_bit_is_a_hit_of_its_slot),
+	KUNIT_CASE(an_instruction_breakpoint_lets_the_step_go_first),
+	KUNIT_CASE(an_instruction_that_was_watched_a_moment_ago_runs),
+	KUNIT_CASE(a_hit_in_user_mode_may_end_in_a_signal),
+	KUNIT_CASE(an_excluded_mode_is_no_hit),
+	{ }
+};
+
+static struct kunit_suite x86_hw_breakpoint_trap_test_suite = {
+	.name		= "x86_hw_breakpoint_trap",
+	.test_cases	= x86_hw_breakpoint_trap_test_cases,
+	.init		= dr_test_init,
+	.exit		= dr_test_exit,
+};
+
+kunit_test_suite(x86_hw_breakpoint_trap_test_suite);

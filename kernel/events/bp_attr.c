@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Checks of the attributes of breakpoints, and the accounting of this machine.
+ */
+
+#include <linux/capability.h>
+
+#include "bp_internal.h"
+#include "sigtrap.h"
+
+struct bp_slots bp_machine;
+
+int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
+		 struct arch_hw_breakpoint *hw)
+{
+	int err;
+
+	if (attr->config & ~(HW_BREAKPOINT_FLEXIBLE | HW_BREAKPOINT_SIGTRAP_QUEUE))
+		return -EINVAL;
+	if (hw_breakpoint_queues_sigtrap(attr) && !attr->sigtrap)
+		return -EINVAL;
+	/* A pinned event is never scheduled out while it is enabled. */
+	if (hw_breakpoint_is_flexible(attr) && attr->pinned)
+		return -EINVAL;
+
+	err = hw_breakpoint_arch_parse(bp, attr, hw);
+	if (err)
+		return err;
+
+	if (attr->exclude_kernel && arch_check_bp_in_kernelspace(hw))
+		return -EINVAL;
+
+	return 0;
+}
+
+int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
+	     struct arch_hw_breakpoint *hw)
+{
+	int err;
+
+	err = bp_translate(bp, attr, hw);
+	/* With exclude_kernel it is a user address. */
+	if (err || attr->exclude_kernel)
+		return err;
+
+	/*
+	 * Kernel addresses require CAP_SYS_ADMIN: a breakpoint there can slow
+	 * down or stop anything.  For an inherited event the opener of its parent
+	 * was checked, and current is only the task that forks.
+	 */
+	if (arch_check_bp_in_kernelspace(hw) && !bp->parent &&
+	    !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+
+	return 0;
+}

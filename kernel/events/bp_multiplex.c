@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Assign the registers of a CPU to the breakpoints that perf schedules.
+ *
+ * bp_slots decides admission; this file assigns registers in pmu::add().  A guaranteed
+ * breakpoint always gets a register: if flexible breakpoints have all of them, one of
+ * these is evicted.  A flexible breakpoint gets a register that the guaranteed claims
+ * of the CPU and of its current task leave, whether these claims are in use or not.
+ * So few flexible breakpoints have to be evicted when a guaranteed one is scheduled.
+ *
+ * perf rotates flexible breakpoints within a *rotation group*: the breakpoints of one
+ * context whose groups are led by events of one PMU.  It does not rotate between
+ * rotation groups: it schedules one of them before the other, and does not rotate one
+ * whose members all have a register.  Therefore each rotation group has a priority
+ * that changes with each epoch, about every millisecond.  A member that finds no
+ * register evicts a member of the rotation group of lowest priority, if that is lower
+ * than its own.  Priorities are random, because any regular order could run in step
+ * with the rotation and leave out the same breakpoints each time.
+ *
+ * perf calls with interrupts off and both contexts of this CPU locked, so a group of
+ * either context can be evicted.
+ */
+
+#include <linux/init.h>
+#include <linux/irq_work.h>
+#include <linux/jhash.h>
+#include <linux/list.h>
+#include <linux/percpu.h>
+#include <linux/sched/clock.h>
+#include <linux/smp.h>
+#include <linux/wordpart.h>
+
+#include "bp_internal.h"
+#include "internal.h"
+
+/**
+ * struct bp_assigned - assigned registers of one class on one CPU
+ * @weight: number of registers that are assigned
+ * @nr_flexible: number of registers that are assigned to flexible breakpoints
+ * @flexible: these breakpoints, in the order of assignment
+ * @available: cached number of registers that guaranteed claims leave
+ * @available_ctx: task context for which @available is valid
+ * @available_version: version of the accounting for which @available is valid, 0 if it is
+ *	not valid
+ * @refused: rotation group that found too few registers, NULL if none did since the last
+ *	change
+ * @refused_epoch: epoch of @refused
+ * @refused_need: number of registers that @refused needed
+ *
+ * Accessed on its CPU only, with interrupts off.
+ */
+struct bp_assigned {
+	unsigned int		weight;
+	unsigned int		nr_flexible;
+	struct list_head	flexible;
+
+	unsigned int		available;
+	const struct perf_event_context *available_ctx;
+	unsigned long		available_version;
+
+	const struct perf_event_pmu_context *refused;
+	u32			refused_epoch;
+	unsigned int		refused_need;
+};
+
+static DEFINE_PER_CPU(struct bp_assigned [TYPE_MAX], bp_assigned);
+
+static inline struct perf_event *flexible_entry(struct list_head *link)
+{
+	return list_entry(link, struct perf_event, hw.bp_flexible);
+}
+
+static bool is_flexible(const struct perf_event *event)
+{
+	return event->event_caps & PERF_EV_CAP_MUX;
+}
+
+/* ---- Priorities of rotation groups ---- */
+
+static const struct perf_event_pmu_context *rotation_group(const struct perf_event *bp)
+{
+	return bp->group_leader->pmu_ctx;
+}
+
+static u32 priority(const struct perf_event *bp, u32 epoch)
+{
+	unsigned long group = (unsigned long)rotation_group(bp);
+
+	return jhash_3words(lower_32_bits(group), upper_32_bits((u64)group), epoch, 0);
+}
+
+/* An epoch is 2^20 ns long. */
+static u32 current_epoch(void)
+{
+	return local_clock() >> 20;
+}
+
+/*
+ * Find a breakpoint to evict: the one assigned last in the rotation group of lowest
+ * priority, if that is lower than the priority of @bp.
+ */
+static struct perf_event *lowest_priority(const struct perf_event *bp,
+					  struct bp_assigned *assigned, u32 epoch)
+{
+	u32 prio, lowest = priority(bp, epoch);
+	struct perf_event *other, *found = NULL;
+
+	list_for_each_entry_reverse(other, &assigned->flexible, hw.bp_flexible) {
+		if (rotation_group(other) == rotation_group(bp))
+			continue;
+		prio = priority(other, epoch);
+		if (prio < lowest) {
+			lowest = prio;
+			found = other;
+		}
+	}
+
+	return found;
+}
+
+/* The number of registers of rotation groups with a lower priority than @bp's. */
+static unsigned int nr_lower_priority(const struct perf_event *bp,
+				      struct bp_assigned *assigned, u32 epoch)
+{
+	u32 prio = priority(bp, epoch);
+	struct perf_event *other;
+	unsigned int n = 0;
+
+	list_for_each_entry(other, &assigned->flexible, hw.bp_flexible)
+		n += rotation_group(other) != rotation_group(bp) &&
+		     priority(other, epoch) < prio;
+
+	return n;
+}
+
+/* ---- Admission to a register ---- */
+
+/* Number of registers that guaranteed claims leave while @ctx (may be NULL) runs here */
+static unsigned int available(struct bp_assigned *assigned, unsigned int class,
+			      const struct perf_event_context *ctx)
+{
+	unsigned long version = bp_slots_version(&bp_machine);
+
+	if (assigned->available_version != version || assigned->available_ctx != ctx) {
+		assigned->available = bp_slots_spare(&bp_machine, class,
+						     ctx ? &ctx->bp_domain : NULL,
+						     smp_processor_id());
+		assigned->available_ctx = ctx;
+		assigned->available_version = version;
+		assigned->refused = NULL;
+	}
+
+	return assigned->available;
+}
+
+static bool evict(struct bp_assigned *assigned, struct perf_event *bp)
+{
+	unsigned int weight = assigned->weight;
+
+	perf_event_evict(bp);
+	return !WARN_ON_ONCE(assigned->weight == weight);
+}
+
+static bool room_for_guaranteed(struct bp_assigned *assigned,
+				const struct bp_claim_spec *spec)
+{
+	unsigned int slots = bp_machine.class[spec->class].slots;
+
+	while (assigned->weight + spec->weight > slots) {
+		if (list_empty(&assigned->flexible) ||
+		    !evict(assigned, flexible_entry(assigned->flexible.prev)))
+			return false;
+	}
+
+	return true;
+}
+
+/* Number of registers of @class that flexible members of @bp's group still need */
+static unsigned int group_needs(struct perf_event *bp, unsigned int class)
+{
+	struct perf_event *leader = bp->group_leader, *event;
+	unsigned int n = 0;
+
+	/* The leader was scheduled in first; perf marks it active afterwards. */
+	n += leader == bp && bp_class(&bp->attr) == class;
+	for_each_sibling_event(event, leader) {
+		if (event != bp && event->state != PERF_EVENT_STATE_INACTIVE)
+			continue;
+		n += is_flexible(event) && bp_class(&event->attr) == class;
+	}
+
+	return n;
+}
+
+/* True if the whole group can be scheduled, evicting lower priorities if needed. */
+static bool room_for_group(struct perf_event *bp, unsigned int class,
+			   unsigned int need, u32 epoch)
+{
+	struct perf_event_context *ctx = bp->ctx->task ? bp->ctx : perf_cpu_task_ctx();
+	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[class]);
+	unsigned int slots = bp_machine.class[class].slots;
+	unsigned int left = available(assigned, class, ctx), lower;
+
+	if (need > left)
+		return false;
+	if (assigned->nr_flexible + need <= left && assigned->weight + need <= slots)
+		return true;
+
+	if (assigned->refused == rotation_group(bp) && assigned->refused_epoch == epoch &&
+	    assigned->refused_need <= need)
+		return false;
+
+	lower = nr_lower_priority(bp, assigned, epoch);
+	if (assigned->nr_flexible + need <= left + lower &&
+	    assigned->weight + need <= slots + lower)
+		return true;
+
+	assigned->refused = rotation_group(bp);
+	assigned->refused_epoch = epoch;
+	assigned->refused_need = need;
+	return false;
+}
+
+/*
+ * Evict others only if the whole group then finds registers: otherwise they would be
+ * evicted for a group that cannot be scheduled.
+ */
+static bool room_for_flexible(struct perf_event *bp, struct bp_assigned *assigned,
+			      const struct bp_claim_spec *spec)
+{
+	unsigned int slots = bp_machine.class[spec->class].slots, class, need;
+	struct perf_event *other;
+	u32 epoch = current_epoch();
+
+	for (class = 0; class < TYPE_MAX; class++) {
+		need = group_needs(bp, class);
+		if (need && !room_for_group(bp, class, need, epoch))
+			return false;
+	}
+
+	while (assigned->nr_flexible >= assigned->available || assigned->weight >= slots) {
+		other = lowest_priority(bp, assigned, epoch);
+		if (!other || !evict(assigned, other))
+			return false;
+	}
+
+	return true;
+}
+
+/* ---- For the PMU ---- */
+
+int bp_sched_in(struct perf_event *bp)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[spec.class]);
+	bool room;
+	int err;
+
+	lockdep_assert_irqs_disabled();
+
+	room = spec.flexible ? room_for_flexible(bp, assigned, &spec) :
+			       room_for_guaranteed(assigned, &spec);
+	if (!room)
+		return -ENOSPC;
+
+	err = arch_install_hw_breakpoint(bp);
+	if (err)
+		return err;
+
+	assigned->refused = NULL;
+	assigned->weight += spec.weight;
+	if (spec.flexible) {
+		assigned->nr_flexible++;
+		list_add_tail(&bp->hw.bp_flexible, &assigned->flexible);
+	}
+	return 0;
+}
+
+void bp_sched_out(struct perf_event *bp)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[spec.class]);
+
+	lockdep_assert_irqs_disabled();
+
+	arch_uninstall_hw_breakpoint(bp);
+
+	assigned->refused = NULL;
+	assigned->weight -= spec.weight;
+	if (spec.flexible) {
+		assigned->nr_flexible--;
+		list_del(&bp->hw.bp_flexible);
+	}
+}
+
+/* ---- For kernel debuggers, whose claims are made at any time ---- */
+
+/* Reschedules one leader PMU at a time until no more are assigned than available. */
+static void evict_excess(unsigned int class)
+{
+	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[class]);
+	unsigned int i;
+
+	for (i = 0; i < BP_SLOTS_MAX; i++) {
+		if (assigned->nr_flexible <= available(assigned, class, perf_cpu_task_ctx()))
+			break;
+		perf_pmu_resched(rotation_group(flexible_entry(assigned->flexible.next))->pmu);
+	}
+}
+
+static void evict_all_excess(struct irq_work *work)
+{
+	unsigned int class;
+
+	for (class = 0; class < TYPE_MAX; class++)
+		evict_excess(class);
+}
+
+static DEFINE_PER_CPU(struct irq_work, bp_evict_work) =
+	IRQ_WORK_INIT_HARD(evict_all_excess);
+
+void hw_breakpoint_evict_flexible(void)
+{
+	irq_work_queue(this_cpu_ptr(&bp_evict_work));
+}
+
+void __init bp_multiplex_init(void)
+{
+	unsigned int class;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		for (class = 0; class < TYPE_MAX; class++)
+			INIT_LIST_HEAD(&per_cpu(bp_assigned, cpu)[class].flexible);
+	}
+}

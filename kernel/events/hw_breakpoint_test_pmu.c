@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A hardware PMU for tests from user space.
+ *
+ * A virtual machine may have no hardware events, which the tests of groups need
+ * beside breakpoints. This PMU counts nothing and always has a counter.
+ */
+
+#include <linux/atomic.h>
+#include <linux/device.h>
+#include <linux/init.h>
+#include <linux/perf_event.h>
+#include <linux/sysfs.h>
+
+static struct pmu test_pmu;
+
+static int test_pmu_event_init(struct perf_event *event)
+{
+	return event->attr.type == test_pmu.type ? 0 : -ENOENT;
+}
+
+static int test_pmu_add(struct perf_event *event, int flags)
+{
+	return 0;
+}
+
+static void test_pmu_nop(struct perf_event *event, int flags)
+{
+}
+
+static void test_pmu_read(struct perf_event *event)
+{
+}
+
+/* How often perf disabled the PMU: breakpoints must not cause it. */
+static atomic_long_t test_pmu_disables;
+
+static void test_pmu_disable(struct pmu *pmu)
+{
+	atomic_long_inc(&test_pmu_disables);
+}
+
+static ssize_t disables_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%ld\n", atomic_long_read(&test_pmu_disables));
+}
+static DEVICE_ATTR_RO(disables);
+
+static struct attribute *test_pmu_attrs[] = {
+	&dev_attr_disables.attr,
+	NULL
+};
+
+static const struct attribute_group test_pmu_group = {
+	.name	= "test",
+	.attrs	= test_pmu_attrs,
+};
+
+static const struct attribute_group *test_pmu_groups[] = {
+	&test_pmu_group,
+	NULL
+};
+
+static struct pmu test_pmu = {
+	.task_ctx_nr	= perf_hw_context,
+	.capabilities	= PERF_PMU_CAP_NO_INTERRUPT,
+	.attr_groups	= test_pmu_groups,
+	.event_init	= test_pmu_event_init,
+	.pmu_disable	= test_pmu_disable,
+	.add		= test_pmu_add,
+	.del		= test_pmu_nop,
+	.start		= test_pmu_nop,
+	.stop		= test_pmu_nop,
+	.read		= test_pmu_read,
+};
+
+static int __init test_pmu_register(void)
+{
+	return perf_pmu_register(&test_pmu, "breakpoint_test_hw", -1);
+}
+device_initcall(test_pmu_register);

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flexible breakpoints: what thousands of them cost.
+ *
+ * The rule: a task with thousands of flexible breakpoints runs as fast as one without,
+ * and a context switch costs less than with as many software events.
+ */
+#include <sys/resource.h>
+
+#include "flexible.h"
+
+FLEXIBLE_FIXTURE(flexible)
+
+#define MANY		3000
+
+FIXTURE(many)
+{
+	struct events few;
+	int fd[MANY];
+	int nr;
+	int all;
+};
+
+FIXTURE_VARIANT(many)
+{
+	/* A group each, of a breakpoint, of a dummy, or of a dummy that leads one. */
+	bool dummy;
+	bool breakpoint;
+	/* The breakpoint is disabled. */
+	bool disabled;
+	/* How the few are led that have to take turns beside them. */
+	bool few_led;
+};
+
+FIXTURE_VARIANT_ADD(many, breakpoints) { .breakpoint = true };
+FIXTURE_VARIANT_ADD(many, disabled_breakpoints) { .breakpoint = true, .disabled = true };
+FIXTURE_VARIANT_ADD(many, breakpoints_led_by_dummies) {
+	.breakpoint = true, .dummy = true, .few_led = true };
+FIXTURE_VARIANT_ADD(many, disabled_breakpoints_led_by_dummies) {
+	.breakpoint = true, .dummy = true, .disabled = true, .few_led = true };
+FIXTURE_VARIANT_ADD(many, dummies_beside_breakpoints) { .dummy = true, .few_led = true };
+
+FIXTURE_SETUP(many)
+{
+	struct rlimit limit;
+
+	set_up(_metadata);
+	/* An open takes many times as long under lockdep. */
+	self->all = access("/proc/lockdep", F_OK) ? MANY : MANY / 4;
+	ASSERT_EQ(0, bp_pin(cpu));
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	if (limit.rlim_max < MANY + 500)
+		SKIP(return, "no more than %lu files", (unsigned long)limit.rlim_max);
+	limit.rlim_cur = limit.rlim_max;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+FIXTURE_TEARDOWN(many)
+{
+	tear_down(_metadata);
+}
+
+static void open_many(struct __test_metadata *_metadata, FIXTURE_DATA(many) *self,
+		      const FIXTURE_VARIANT(many) *variant)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY), attr = flexible(60);
+	int leader = -1;
+
+	attr.disabled = variant->disabled;
+	while (self->nr < self->all) {
+		leader = -1;
+		if (variant->dummy) {
+			leader = bp_open(&sw, 0, -1);
+			ASSERT_LE(0, leader);
+			self->fd[self->nr++] = leader;
+		}
+		if (variant->breakpoint && self->nr < self->all) {
+			self->fd[self->nr] = bp_open_group(&attr, 0, -1, leader,
+							   PERF_FLAG_FD_CLOEXEC);
+			ASSERT_LE(0, self->fd[self->nr]);
+			self->nr++;
+		}
+	}
+}
+
+static long time_of_work(int rounds, void *unused)
+{
+	__u64 start = bp_now(CLOCK_MONOTONIC);
+
+	(void)unused;
+	for (int i = 0; i < rounds; i++)
+		asm volatile("" : : : "memory");
+	return bp_now(CLOCK_MONOTONIC) - start;
+}
+
+/* So many rounds of work that some turns end meanwhile, if nothing else is done. */
+static int rounds_of_work(void)
+{
+	int rounds = 500000;
+	__u64 least, time;
+
+	do {
+		rounds *= 2;
+		least = ~0ULL;
+		for (int i = 0; i < 8; i++) {
+			time = time_of_work(rounds, NULL);
+			least = time < least ? time : least;
+		}
+	} while (least < 4 * TURN_NS);
+	return rounds;
+}
+
+/*
+ * A task with many does its work in the time in which a task on the same CPU does
+ * it that has none. They do it in turn, so that a busy machine slows both down.
+ */
+TEST_F(many, cost_the_cpu_nothing)
+{
+	double time, control, all = 0, all_control = 0;
+	struct load load = { .nr = 8 };
+	int rounds = rounds_of_work();
+	struct bp_worker other;
+	__u64 start;
+
+	ASSERT_EQ(0, bp_start(&other, time_of_work, NULL));
+	for (int i = 0; i < 8; i++) {
+		struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
+		int leader = variant->few_led ? bp_open(&sw, 0, -1) : -1;
+
+		add(_metadata, &self->few, flexible(i), 0, -1, leader);
+	}
+	open_many(_metadata, self, variant);
+	start = bp_now(CLOCK_MONOTONIC);
+	for (int i = 0; i < 10 || (all > 1.15 * all_control &&
+				   bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS / 3); i++) {
+		time = time_of_work(rounds, NULL);
+		control = bp_do(&other, rounds);
+		all += time;
+		all_control += control;
+	}
+	EXPECT_LE(all, 1.15 * all_control);
+	/* Where no others wait before them, the few have their turns. */
+	bp_close(self->fd, self->nr);
+	expect_turns(_metadata, &self->few, &load);
+	EXPECT_EQ(0, bp_stop(&other));
+}
+
+/* The least that so many switches take to another task and back. */
+static __u64 time_of_switches(struct bp_worker *other)
+{
+	__u64 least = ~0ULL, start, time;
+
+	for (int i = 0; i < 30; i++) {
+		start = bp_now(CLOCK_MONOTONIC);
+		for (int k = 0; k < 20; k++)
+			bp_do(other, 0);
+		time = bp_now(CLOCK_MONOTONIC) - start;
+		least = time < least ? time : least;
+	}
+	return least;
+}
+
+TEST_F(many, cost_a_switch_less_than_software_events)
+{
+	const FIXTURE_VARIANT(many) software = { .dummy = true };
+	struct load load = { };
+	struct bp_worker other;
+	__u64 least, time;
+
+	if (variant->dummy)
+		SKIP(return, "these are software events");
+	ASSERT_EQ(0, bp_start(&other, worker, &load));
+	open_many(_metadata, self, &software);
+	time = time_of_switches(&other);
+	bp_close(self->fd, self->nr);
+	self->nr = 0;
+	open_many(_metadata, self, variant);
+	least = time_of_switches(&other);
+	EXPECT_LE(2 * least, time);
+	bp_close(self->fd, self->nr);
+	EXPECT_EQ(0, bp_stop(&other));
+}
+
+/* Each of hundreds of breakpoints gets a register in turn. */
+TEST_F(flexible, hundreds_all_get_a_turn)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
+	struct load load = { .nr = 12 };
+	int leader;
+
+	for (int i = 0; i < 100; i++) {
+		ASSERT_LE(0, open_flexible(0, -1));
+		leader = bp_open(&sw, 0, -1);
+		ASSERT_LE(0, leader);
+		if (i % 10)
+			continue;
+		add(_metadata, &self->e, flexible(i / 10), 0, -1, leader);
+	}
+	add_group(_metadata, &self->e, flexible, 10, 2, 0, -1);
+	ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+}
+
+/* Groups that do not fit beside the guaranteed ones do not keep out those that do. */
+TEST_F(flexible, many_groups_that_do_not_fit_hold_up_nobody)
+{
+	struct load load = { .nr = 20 };
+	struct events four = { };
+
+	hold(_metadata, 1, 0, -1);
+	for (int i = 0; i < 10; i++)
+		add_group(_metadata, &four, flexible, 16, BP_SLOTS, 0, -1);
+	add_words(_metadata, &self->e, flexible, 0, 5, 0, -1);
+	expect_turns(_metadata, &self->e, &load);
+	look(_metadata, &four);
+	EXPECT_EQ(0, all_running(&four));
+}
+
+TEST_HARNESS_MAIN

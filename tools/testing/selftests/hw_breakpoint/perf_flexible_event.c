@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flexible breakpoints: enabling, samples, and the length of a turn.
+ *
+ * The rule: a flexible breakpoint is enabled, sampled and read like any other event, and
+ * perf_event_mux_interval_ms in sysfs sets how long it keeps a register.
+ */
+#include "flexible.h"
+
+FLEXIBLE_FIXTURE(flexible)
+
+TEST_F(flexible, exec_enables_them)
+{
+	struct perf_event_attr attr;
+	pid_t pid;
+	int gate;
+
+	pid = start_exec(&gate, 8, 50, 20);
+	ASSERT_LE(0, pid);
+	for (int i = 0; i < BP_SLOTS; i++) {
+		attr = flexible(i);
+		attr.disabled = 1;
+		attr.enable_on_exec = 1;
+		add(_metadata, &self->e, attr, pid, -1, -1);
+	}
+	ASSERT_EQ(1, write(gate, "x", 1));
+	EXPECT_EQ(0, bp_wait(pid));
+	expect_missed_nothing(_metadata, &self->e, 20);
+}
+
+/* A member that waits for a turn is disabled: what is left of the group waits for nothing. */
+TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
+{
+	struct perf_event_attr sw = software(PERF_COUNT_SW_PAGE_FAULTS);
+	struct load load = { .nr = 8 };
+	int leader[8], group;
+
+	for (int i = 0; i < 8; i++) {
+		leader[i] = bp_open(&sw, 0, -1);
+		ASSERT_LE(0, leader[i]);
+		add(_metadata, &self->e, flexible(i), 0, -1, leader[i]);
+	}
+	for (int round = 0; round < 2; round++) {
+		struct events rest = { .nr = 8 };
+		__u64 start = bp_now(CLOCK_MONOTONIC);
+		bool all;
+
+		ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+		for (int i = 0; i < 8; i++)
+			EXPECT_EQ(0, bp_disable(self->e.fd[i]));
+		memcpy(rest.fd, leader, sizeof(leader));
+		/* From some time on all of them run all the time. */
+		do {
+			go_on(&load);
+			begin(_metadata, &rest);
+			go_on_for(_metadata, &load, &rest, 4 * TURN_NS);
+			look(_metadata, &rest);
+			all = true;
+			for (int i = 0; i < 8; i++)
+				all &= running(&rest, i) == enabled(&rest, i);
+		} while (!all && bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS);
+		EXPECT_TRUE(all)
+			show(_metadata, &rest);
+		for (int i = 0; i < 8; i++)
+			EXPECT_EQ(0, bp_enable(self->e.fd[i]));
+	}
+	/* A member that is disabled and enabled keeps its place in the rotation. */
+	group = self->e.fd[0];
+	for (int i = 0; i < 20; i++) {
+		EXPECT_EQ(0, bp_disable(group));
+		store_words(0, 8, 1);
+		EXPECT_EQ(0, bp_enable(group));
+	}
+	expect_turns(_metadata, &self->e, &load);
+}
+
+/* While one waits, the page does not follow each start of its context. */
+TEST_F(flexible, page_does_not_offer_to_compute_times)
+{
+	struct perf_event_mmap_page *page[8];
+	struct load load = { .nr = 8 };
+
+	add_words(_metadata, &self->e, flexible, 0, 8, 0, -1);
+	for (int i = 0; i < 8; i++) {
+		page[i] = mmap(NULL, BP_PAGE_SIZE, PROT_READ, MAP_SHARED, self->e.fd[i], 0);
+		ASSERT_NE(MAP_FAILED, page[i]);
+	}
+	for (int k = 0; k < 3; k++) {
+		for (int i = 0; i < 8; i++)
+			EXPECT_EQ(0, !!page[i]->cap_user_time);
+		ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+	}
+	for (int i = 0; i < 8; i++)
+		munmap(page[i], BP_PAGE_SIZE);
+}
+
+/* ================================================== how long a turn is, and whose */
+
+/*
+ * Two groups of all registers: the one whose leader counted last is the one that
+ * runs. A turn began after the last look that saw the other, and ended before the
+ * first that saw the other again. The timer may be late, and is in time for the
+ * next turn all the same, but it is not early: many turns are as long as so many
+ * intervals but one. And it is not always late, so there is one turn among them
+ * that is not much longer than it should be.
+ */
+static void expect_turns_of(struct __test_metadata *_metadata, struct events *e, int ms)
+{
+	__u64 start = bp_now(CLOCK_MONOTONIC), interval = ms * 1000000ULL;
+	__u64 began = 0, first = 0, shortest = ~0ULL;
+	struct bp_reading last[2], now[2];
+	int who = 1, turns = -2;
+
+	ASSERT_EQ(0, set_interval(ms));
+	read_event(_metadata, e->fd[0], &now[0]);
+	read_event(_metadata, e->fd[BP_SLOTS], &now[1]);
+	while ((turns < 10 || shortest > interval + 50000000) &&
+	       bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS) {
+		memcpy(last, now, sizeof(now));
+		bp_store(word(0), 1);
+		bp_store(word(BP_SLOTS), 1);
+		read_event(_metadata, e->fd[0], &now[0]);
+		read_event(_metadata, e->fd[BP_SLOTS], &now[1]);
+		if (now[!who].count == last[!who].count)
+			continue;
+		who = !who;
+		/* The first that is seen may be under way, with the interval of before. */
+		if (++turns == 0)
+			first = last[0].enabled;
+		else if (turns > 0 && now[0].enabled - began < shortest)
+			shortest = now[0].enabled - began;
+		began = last[0].enabled;
+	}
+	EXPECT_LE(10, turns);
+	EXPECT_LE(0.99 * (turns - 1) * interval, now[0].enabled - first);
+	EXPECT_GE(interval + 50000000, shortest);
+}
+
+TEST_F(flexible, interval_in_sysfs_is_how_long_a_turn_is)
+{
+	BP_NEED_ROOT();
+	add_group(_metadata, &self->e, flexible, 0, BP_SLOTS, 0, -1);
+	add_group(_metadata, &self->e, flexible, BP_SLOTS, BP_SLOTS, 0, -1);
+	expect_turns_of(_metadata, &self->e, 5);
+	expect_turns_of(_metadata, &self->e, 80);
+	expect_turns_of(_metadata, &self->e, 5);
+	expect_turns_of(_metadata, &self->e, 120);
+}
+
+TEST_F(flexible, interval_in_sysfs_goes_for_those_of_a_cpu)
+{
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_pin(cpu));
+	add_group(_metadata, &self->e, flexible, 0, BP_SLOTS, -1, cpu);
+	add_group(_metadata, &self->e, flexible, BP_SLOTS, BP_SLOTS, -1, cpu);
+	expect_turns_of(_metadata, &self->e, 5);
+	expect_turns_of(_metadata, &self->e, 80);
+	expect_turns_of(_metadata, &self->e, 5);
+	expect_turns_of(_metadata, &self->e, 120);
+}
+
+/* ===================================================================== sampling */
+
+/*
+ * A period goes on where it was when the turn ended: so many hits make so many
+ * samples, whatever the turns.
+ */
+TEST_F(flexible, each_period_of_hits_is_a_sample)
+{
+	__u64 start = bp_now(CLOCK_MONOTONIC), samples[8] = { };
+	struct events *e = &self->e;
+	struct bp_ring ring[8];
+	union bp_record rec;
+	int have;
+
+	for (int i = 0; i < 8; i++) {
+		struct perf_event_attr attr = flexible(i);
+
+		attr.sample_period = i + 1;
+		attr.sample_type = PERF_SAMPLE_ADDR;
+		add(_metadata, e, attr, 0, -1, -1);
+		ASSERT_EQ(0, bp_ring_map(&ring[i], e->fd[i], 4, PROT_READ | PROT_WRITE));
+	}
+	do {
+		store_words(0, 8, 8);
+		look(_metadata, e);
+		have = 0;
+		for (int i = 0; i < 8; i++) {
+			while (bp_ring_next(&ring[i], &rec)) {
+				ASSERT_EQ(PERF_RECORD_SAMPLE, rec.header.type);
+				EXPECT_EQ((unsigned long)word(i), rec.u64[1]);
+				samples[i]++;
+			}
+			have += samples[i] >= 20;
+		}
+	} while (have < 8 && bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS);
+	EXPECT_EQ(8, have);
+	look(_metadata, e);
+	for (int i = 0; i < 8; i++) {
+		EXPECT_EQ(e->to[i].count / (i + 1), samples[i]);
+		EXPECT_LT(e->to[i].running, e->to[i].enabled);
+		bp_ring_unmap(&ring[i]);
+	}
+}
+
+/* The times in a sample are those at the hit: the event was running. */
+TEST_F(flexible, sample_carries_times_that_grow)
+{
+	struct {
+		struct perf_event_header header;
+		struct bp_reading read;
+	} *s;
+	struct perf_event_attr attr = flexible(0);
+	__u64 start = bp_now(CLOCK_MONOTONIC);
+	struct load load = { .nr = 6 };
+	struct bp_reading last = { };
+	union bp_record rec;
+	struct bp_ring ring;
+	int samples = 0;
+
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_READ;
+	add(_metadata, &self->e, attr, 0, -1, -1);
+	ASSERT_EQ(0, bp_ring_map(&ring, self->e.fd[0], 16, PROT_READ | PROT_WRITE));
+	add_words(_metadata, &self->e, flexible, 1, 5, 0, -1);
+	s = (void *)&rec;
+	while ((samples < 100 || last.running == last.enabled) &&
+	       bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS) {
+		go_on(&load);
+		while (bp_ring_next(&ring, &rec)) {
+			ASSERT_EQ(PERF_RECORD_SAMPLE, rec.header.type);
+			EXPECT_EQ(last.count + 1, s->read.count);
+			EXPECT_LE(last.enabled, s->read.enabled);
+			EXPECT_LE(last.running, s->read.running);
+			EXPECT_LE(s->read.running, s->read.enabled);
+			last = s->read;
+			samples++;
+		}
+	}
+	EXPECT_LE(100, samples);
+	EXPECT_LT(last.running, last.enabled);
+	bp_ring_unmap(&ring);
+}
+
+static volatile int signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+TEST_F(flexible, overflows_send_signals_in_their_turns)
+{
+	struct perf_event_attr attr = flexible(0);
+	struct load load = { .nr = 6 };
+	struct bp_reading r;
+
+	ASSERT_NE(SIG_ERR, signal(SIGIO, on_signal));
+	add_words(_metadata, &self->e, flexible, 1, 5, 0, -1);
+	attr.sample_period = 1;
+	attr.wakeup_events = 1;
+	add(_metadata, &self->e, attr, 0, -1, -1);
+	ASSERT_EQ(0, fcntl(self->e.fd[5], F_SETFL, O_ASYNC | O_NONBLOCK));
+	ASSERT_EQ(0, fcntl(self->e.fd[5], F_SETOWN, getpid()));
+	expect_turns(_metadata, &self->e, &load);
+	read_event(_metadata, self->e.fd[5], &r);
+	/* A hit that comes before the signal of the last one makes no second. */
+	EXPECT_LT(0, signals);
+	EXPECT_GE(r.count, signals);
+	signal(SIGIO, SIG_DFL);
+}
+
+TEST_HARNESS_MAIN

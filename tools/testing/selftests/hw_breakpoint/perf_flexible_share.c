@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flexible breakpoints: events of a CPU beside events of a task.
+ *
+ * The rule: both get registers in turn, whichever was opened first, and however many
+ * there are of the other.
+ */
+#include "flexible.h"
+
+FIXTURE(share)
+{
+	struct events e;
+};
+
+FIXTURE_VARIANT(share)
+{
+	int of_cpu;
+	int of_task;
+	/* Guaranteed ones of the task. */
+	int guaranteed;
+};
+
+FIXTURE_VARIANT_ADD(share, one_and_one) { 1, 1, 3 };
+FIXTURE_VARIANT_ADD(share, two_of_the_cpu_and_one) { 2, 1, 3 };
+FIXTURE_VARIANT_ADD(share, one_of_the_cpu_and_two) { 1, 2, 3 };
+FIXTURE_VARIANT_ADD(share, three_of_the_cpu_and_five) { 3, 5, 3 };
+FIXTURE_VARIANT_ADD(share, eight_of_the_cpu_and_one) { 8, 1, 3 };
+FIXTURE_VARIANT_ADD(share, one_of_the_cpu_and_eight) { 1, 8, 3 };
+FIXTURE_VARIANT_ADD(share, three_and_three_on_two_registers) { 3, 3, 2 };
+FIXTURE_VARIANT_ADD(share, four_of_the_cpu_and_one_on_all_registers) { 4, 1, 0 };
+FIXTURE_VARIANT_ADD(share, six_and_six_on_all_registers) { 6, 6, 0 };
+
+FIXTURE_SETUP(share)
+{
+	BP_NEED_ROOT();
+	set_up(_metadata);
+	ASSERT_EQ(0, bp_pin(cpu));
+	hold(_metadata, variant->guaranteed, 0, -1);
+}
+
+FIXTURE_TEARDOWN(share)
+{
+	tear_down(_metadata);
+}
+
+TEST_F(share, every_one_gets_turns_when_the_cpu_came_first)
+{
+	struct load load = { .nr = variant->of_cpu + variant->of_task };
+
+	add_words(_metadata, &self->e, flexible, 0, variant->of_cpu, -1, cpu);
+	add_words(_metadata, &self->e, flexible, variant->of_cpu, variant->of_task, 0, -1);
+	expect_turns(_metadata, &self->e, &load);
+}
+
+TEST_F(share, every_one_gets_turns_when_the_task_came_first)
+{
+	struct load load = { .nr = variant->of_cpu + variant->of_task };
+
+	add_words(_metadata, &self->e, flexible, 0, variant->of_task, 0, -1);
+	add_words(_metadata, &self->e, flexible, variant->of_task, variant->of_cpu, -1, cpu);
+	expect_turns(_metadata, &self->e, &load);
+}
+
+/*
+ * Shares need not be even, but each event gets at least an eighth of an even share of
+ * the hits, which is far below what any order of rotation gives in the end.
+ */
+TEST_F(share, nobody_lives_on_crumbs)
+{
+	int nr = variant->of_cpu + variant->of_task, left = BP_SLOTS - variant->guaranteed;
+	__u64 start = bp_now(CLOCK_MONOTONIC), least;
+	struct load load = { .nr = nr };
+	struct events *e = &self->e;
+
+	add_words(_metadata, e, flexible, 0, variant->of_cpu, -1, cpu);
+	add_words(_metadata, e, flexible, variant->of_cpu, variant->of_task, 0, -1);
+	begin(_metadata, e);
+	do {
+		go_on_for(_metadata, &load, e, enabled(e, 0) + 10 * nr * TURN_NS);
+		look(_metadata, e);
+		least = ~0ULL;
+		for (int i = 0; i < nr; i++)
+			least = counted(e, i) < least ? counted(e, i) : least;
+	} while (8 * nr * least < left * load.rounds &&
+		 bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS);
+	EXPECT_LE(left * load.rounds, 8 * nr * least) {
+		show(_metadata, e);
+	}
+	expect_in_use(_metadata, e, &load, left, left);
+}
+
+/* The task comes and goes: its turns are not lost in between. */
+TEST_F(share, every_one_gets_turns_when_the_task_sleeps_often)
+{
+	struct load load = { .nr = variant->of_cpu + variant->of_task, .go_on = sleep_often };
+
+	add_words(_metadata, &self->e, flexible, 0, variant->of_cpu, -1, cpu);
+	add_words(_metadata, &self->e, flexible, variant->of_cpu, variant->of_task, 0, -1);
+	expect_turns(_metadata, &self->e, &load);
+}
+
+TEST_HARNESS_MAIN

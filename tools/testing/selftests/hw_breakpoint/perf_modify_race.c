@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PERF_EVENT_IOC_MODIFY_ATTRIBUTES: changes while the task hits the breakpoint.
+ *
+ * The rule: no hit is lost or counted twice, and other events count each of their hits.
+ *
+ * Not built as ia32 program: the C library of ia32 waits by a futex() with 32-bit times,
+ * which a kernel need not have.
+ */
+#include "modify.h"
+
+/*
+ * The breakpoints of the thread that stores, changed by another one over and over:
+ * as a rule on another CPU, or whenever that one is preempted.
+ */
+struct storm {
+	int fd;
+	struct perf_event_attr attr;
+	const int *at;
+	int nr;
+	bool refused;
+	bool toggled;
+	long done;
+	long wrong;
+};
+
+static void *storm_thread(void *arg)
+{
+	struct storm *s = arg;
+	int err;
+
+	for (long i = 0; !__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE); i++) {
+		struct perf_event_attr attr = s->attr;
+
+		watch(&attr, s->at[i % s->nr]);
+		attr.disabled = s->toggled && i % 2;
+		if (s->refused && i % 3 == 2) {
+			attr.bp_len = 3;
+			err = bp_modify(s->fd, &attr) == -EINVAL ? 0 : 1;
+		} else {
+			err = bp_modify(s->fd, &attr);
+		}
+		s->wrong += err != 0;
+		s->done++;
+		/* Odd, for each of what it can be to be seen on a single CPU, too */
+		if (i % 7 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* Stores until enough of both was done; returns the number of rounds. */
+static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
+{
+	pthread_t thread;
+	long rounds = 0;
+
+	shared->stop = 0;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_thread, s));
+	while (rounds < MANY || __atomic_load_n(&s->done, __ATOMIC_RELAXED) < MANY) {
+		hit(FIRST_BYTE, 1);
+		hit(SECOND_BYTE, 1);
+		for (int i = 0; i < NEIGHBOURS; i++)
+			hit(SPOTS + i, 1);
+		rounds++;
+		pause_cpu();
+		if (rounds % 16 == 0)
+			sched_yield();
+	}
+	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, s->wrong);
+	return rounds;
+}
+
+/* All that it can be sees the store. */
+TEST_F(attr, store_counts_once_whatever_is_changed_around_it)
+{
+	static const int at[] = { FIRST_BYTE, FIRST_LONG, 5 };
+	struct storm s = { .attr = self->attr, .at = at, .nr = 3 };
+	int neighbour[NEIGHBOURS];
+	long rounds;
+
+	for (int refused = 0; refused < 2; refused++) {
+		s.done = 0;
+		s.refused = refused;
+		s.fd = bp_open(&self->attr, 0, -1);
+		ASSERT_LE(0, s.fd);
+		for (int i = 0; i < NEIGHBOURS; i++) {
+			struct perf_event_attr attr = spot_attr(SPOTS + i);
+
+			neighbour[i] = bp_open(&attr, 0, -1);
+			ASSERT_LE(0, neighbour[i]);
+		}
+		rounds = store_in_storm(_metadata, &s);
+		EXPECT_EQ(rounds, count(_metadata, s.fd));
+		for (int i = 0; i < NEIGHBOURS; i++)
+			EXPECT_EQ(rounds, count(_metadata, neighbour[i]));
+		bp_close(neighbour, NEIGHBOURS);
+		close(s.fd);
+	}
+}
+
+TEST_F(attr, neighbours_count_all_whatever_is_changed_beside_them)
+{
+	static const int at[] = { FIRST_BYTE, FIRST_FUNC, SECOND_BYTE, READ_LONG, 4 };
+	struct storm s = { .attr = self->attr, .at = at, .nr = 5, .refused = true };
+	int neighbour[NEIGHBOURS];
+	long rounds;
+
+	for (int toggled = 0; toggled < 2; toggled++) {
+		s.done = 0;
+		s.toggled = toggled;
+		s.fd = bp_open(&self->attr, 0, -1);
+		ASSERT_LE(0, s.fd);
+		for (int i = 0; i < NEIGHBOURS; i++) {
+			struct perf_event_attr attr = spot_attr(SPOTS + i);
+
+			neighbour[i] = bp_open(&attr, 0, -1);
+			ASSERT_LE(0, neighbour[i]);
+		}
+		rounds = store_in_storm(_metadata, &s);
+		for (int i = 0; i < NEIGHBOURS; i++)
+			EXPECT_EQ(rounds, count(_metadata, neighbour[i]));
+		EXPECT_GE(2 * rounds, count(_metadata, s.fd));
+		bp_close(neighbour, NEIGHBOURS);
+		close(s.fd);
+	}
+}
+
+/* The siblings are not told by turns of the leader. */
+TEST_F(attr, siblings_count_all_whatever_their_leader_is_changed_to)
+{
+	static const int at[] = { FIRST_BYTE, FIRST_FUNC, SECOND_BYTE, READ_LONG };
+	struct storm s = { .at = at, .nr = 4, .refused = true };
+	struct group g;
+	long rounds;
+
+	open_group(_metadata, &g, 0);
+	s.fd = g.fd[0];
+	s.attr = g.attr[0];
+	rounds = store_in_storm(_metadata, &s);
+	for (int i = 1; i < BP_SLOTS; i++)
+		EXPECT_EQ(rounds, count(_metadata, g.fd[i]));
+	EXPECT_GE(2 * rounds, count(_metadata, g.fd[0]));
+}
+
+/* The event is at one of two places at any time: no sample is of another address. */
+TEST_F(attr, sample_is_of_what_was_hit_whatever_is_changed_around_it)
+{
+	static const int at[] = { FIRST_BYTE, SECOND_BYTE };
+	struct storm s = { .at = at, .nr = 2 };
+	long rounds, first = 0, second = 0;
+	union bp_record rec;
+	struct bp_ring ring;
+
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_ADDR;
+	s.attr = self->attr;
+	s.fd = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, s.fd);
+	ASSERT_EQ(0, bp_ring_map(&ring, s.fd, 512, PROT_READ | PROT_WRITE));
+	rounds = store_in_storm(_metadata, &s);
+	EXPECT_EQ(0, bp_disable(s.fd));
+	while (bp_ring_next(&ring, &rec)) {
+		if (rec.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		EXPECT_TRUE(rec.u64[1] == spot_addr(FIRST_BYTE) ||
+			    rec.u64[1] == spot_addr(SECOND_BYTE));
+		first += rec.u64[1] == spot_addr(FIRST_BYTE);
+		second += rec.u64[1] == spot_addr(SECOND_BYTE);
+	}
+	EXPECT_EQ(first + second, count(_metadata, s.fd));
+	EXPECT_GE(rounds, first);
+	EXPECT_GE(rounds, second);
+	EXPECT_LT(0, first);
+	EXPECT_LT(0, second);
+	bp_ring_unmap(&ring);
+}
+
+TEST_F(attr, families_count_all_whatever_is_changed_around_them)
+{
+	static const int at[] = { FIRST_BYTE, FIRST_LONG, 5 };
+	struct storm s = { .at = at, .nr = 3, .refused = true };
+	int cmd = CMD_STORE_BOTH;
+	struct bp_worker w[4];
+	long result, rounds;
+
+	self->attr.inherit = 1;
+	s.attr = self->attr;
+	s.fd = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, s.fd);
+	for (int i = 0; i < 4; i++) {
+		ASSERT_EQ(0, bp_start(&w[i], worker, NULL));
+		ASSERT_EQ(sizeof(cmd), write(w[i].cmd[1], &cmd, sizeof(cmd)));
+	}
+	rounds = store_in_storm(_metadata, &s);
+	for (int i = 0; i < 4; i++) {
+		EXPECT_EQ(sizeof(result), read(w[i].ans[0], &result, sizeof(result)));
+		EXPECT_EQ(0, bp_stop(&w[i]));
+	}
+	EXPECT_EQ(4 * MANY + rounds, count(_metadata, s.fd));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading an event of a task that runs on another CPU.
+ *
+ * The rule: both times that read() returns belong to one moment.  An event that is
+ * scheduled whenever its task runs has equal times, at each read.
+ */
+#include "bp_test.h"
+
+/* So many reads, unless that takes this process too long: a slow kernel shows more. */
+#define READS		200000
+#define SECONDS		5
+
+FIXTURE(read)
+{
+	pthread_t task[2];
+	pid_t tid;
+	bool stop;
+	int cpu;
+};
+
+/* Two of these on one CPU switch all the time. */
+static void *switch_often(void *data)
+{
+	FIXTURE_DATA(read) *self = data;
+
+	bp_pin(self->cpu);
+	__atomic_store_n(&self->tid, gettid(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED))
+		sched_yield();
+	return NULL;
+}
+
+FIXTURE_SETUP(read)
+{
+	struct bp_cpus cpus = bp_online_cpus();
+
+	if (cpus.nr < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_EQ(0, bp_pin(cpus.cpu[0]));
+	self->cpu = cpus.cpu[1];
+	ASSERT_EQ(0, pthread_create(&self->task[0], NULL, switch_often, self));
+	ASSERT_EQ(0, pthread_create(&self->task[1], NULL, switch_often, self));
+	while (!__atomic_load_n(&self->tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+FIXTURE_TEARDOWN(read)
+{
+	__atomic_store_n(&self->stop, true, __ATOMIC_RELAXED);
+	pthread_join(self->task[0], NULL);
+	pthread_join(self->task[1], NULL);
+}
+
+static void expect_equal_times(struct __test_metadata *_metadata, FIXTURE_DATA(read) *self,
+			       struct perf_event_attr attr)
+{
+	int fd, differ = 0;
+	__u64 until;
+
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	fd = bp_open(&attr, self->tid, -1);
+	ASSERT_LE(0, fd);
+	until = bp_now(CLOCK_THREAD_CPUTIME_ID) + SECONDS * 1000000000ULL;
+	for (int i = 0; i < READS && bp_now(CLOCK_THREAD_CPUTIME_ID) < until; i++) {
+		struct bp_reading r;
+
+		ASSERT_EQ(sizeof(r), read(fd, &r, sizeof(r)));
+		differ += r.enabled != r.running;
+	}
+	EXPECT_EQ(0, differ);
+	EXPECT_EQ(0, close(fd));
+}
+
+TEST_F(read, times_of_a_breakpoint_belong_together)
+{
+	expect_equal_times(_metadata, self, bp_attr_w(&self->cpu, sizeof(self->cpu)));
+}
+
+TEST_F(read, times_of_a_software_event_belong_together)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+	};
+
+	expect_equal_times(_metadata, self, attr);
+}
+
+TEST_HARNESS_MAIN

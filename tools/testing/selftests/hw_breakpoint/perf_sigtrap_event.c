@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * attr.sigtrap: signals that are ignored or kill, and events that change meanwhile.
+ *
+ * The rule: a pending signal stays pending whatever becomes of its event, and what is
+ * queued behind it ends when the event is closed or disabled.
+ */
+#include "sigtrap.h"
+
+TEST_F(trap, ignored_hits_are_dropped)
+{
+	ASSERT_EQ(0, watch_words());
+	signal(SIGTRAP, SIG_IGN);
+	for (int i = 0; i < 50; i++)
+		hit_words();
+	handle_traps(0);
+	EXPECT_FALSE(is_pending());
+	EXPECT_EQ(0, nr_seen);
+	hit_words();
+	EXPECT_TRUE(words_were_seen(SYNC));
+}
+
+TEST_F(trap, ignored_hits_of_one_instruction_are_all_dropped)
+{
+	int n = 0;
+
+	for (int i = 0; i < 3; i++)
+		ASSERT_LE(0, watch_insn(count_insn, DATA(5 + i)));
+	ASSERT_LE(0, watch(0));
+	signal(SIGTRAP, SIG_IGN);
+	count_func(&n);
+	handle_traps(0);
+	bp_store(word(0), 1);
+	ASSERT_EQ(1, nr_seen);
+	expect_seen(_metadata, 0, word(0), DATA(0), SYNC);
+}
+
+TEST_F(trap, ignoring_drops_what_is_due)
+{
+	ASSERT_EQ(0, watch_words());
+	block();
+	hit_words();
+	signal(SIGTRAP, SIG_IGN);
+	EXPECT_FALSE(is_pending());
+	handle_traps(0);
+	EXPECT_FALSE(is_pending());
+	unblock();
+	EXPECT_EQ(0, nr_seen);
+	hit_words();
+	EXPECT_TRUE(words_were_seen(SYNC));
+}
+
+static int hit_by_default(void *arg)
+{
+	signal(SIGTRAP, SIG_DFL);
+	CHECK(watch(0) >= 0);
+	bp_store(word(0), 1);
+	return 0;
+}
+
+TEST_F(trap, default_action_kills)
+{
+	EXPECT_EQ(256 + SIGTRAP, bp_in_child(hit_by_default, NULL));
+}
+
+static int hit_blocked_by_default(void *arg)
+{
+	signal(SIGTRAP, SIG_DFL);
+	block();
+	CHECK(watch_words() == 0);
+	for (int i = 0; i < 30; i++)
+		hit_words();
+	CHECK(is_pending());
+	if (arg)
+		unblock();
+	return 0;
+}
+
+/* Other synchronous signals kill who blocks them; this one waits. */
+TEST_F(trap, blocked_hits_do_not_kill)
+{
+	EXPECT_EQ(0, bp_in_child(hit_blocked_by_default, NULL));
+}
+
+TEST_F(trap, default_action_kills_when_unblocked)
+{
+	EXPECT_EQ(256 + SIGTRAP, bp_in_child(hit_blocked_by_default, (void *)1));
+}
+
+/* ------------------------------------------------------- what happens to the event */
+
+/*
+ * A pending signal stays pending whatever becomes of its event, like any other signal.
+ * Hits that are queued behind it end with the event.
+ */
+static void change_while_due(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self,
+			     int what, int queued)
+{
+	for (int i = 0; i < 2; i++) {
+		queue = i;
+		self->attr = word_attr(0);
+		open_it(_metadata, self);
+		forget_seen();
+		block();
+		bp_store_times(word(0), 1, 5);
+		if (what == DO_MODIFY) {
+			self->attr = word_attr(9);
+			ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+		} else {
+			ASSERT_EQ(0, change_event(self->fd, what, NULL, 0));
+		}
+		EXPECT_TRUE(is_pending());
+		unblock();
+		ASSERT_EQ(i ? queued : 1, nr_seen);
+		for (int k = 0; k < nr_seen; k++)
+			expect_word(_metadata, k, 0, ASYNC);
+		close(self->fd);
+		EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+	}
+}
+
+TEST_F(trap, close_while_hits_are_due)
+{
+	change_while_due(_metadata, self, DO_CLOSE, 1);
+}
+
+TEST_F(trap, disable_while_hits_are_due)
+{
+	change_while_due(_metadata, self, DO_DISABLE, 1);
+}
+
+TEST_F(trap, reset_while_hits_are_due)
+{
+	change_while_due(_metadata, self, DO_RESET, 5);
+}
+
+TEST_F(trap, modify_while_hits_are_due)
+{
+	change_while_due(_metadata, self, DO_MODIFY, 5);
+}
+
+/* Each hit has the address and the data that were the event's when it was made. */
+TEST_F(trap, queued_hits_keep_what_they_were_made_with)
+{
+	queue = true;
+	self->attr = word_attr(0);
+	open_it(_metadata, self);
+	block();
+	bp_store(word(0), 1);
+	self->attr = trap_attr(word(1), DATA(1));
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	bp_store(word(0), 1);
+	bp_store(word(1), 1);
+	self->attr.sig_data = DATA(2);
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	bp_store(word(1), 1);
+	self->attr = trap_attr(word(0), DATA(3));
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	unblock();
+	ASSERT_EQ(3, nr_seen);
+	expect_seen(_metadata, 0, word(0), DATA(0), ASYNC);
+	expect_seen(_metadata, 1, word(1), DATA(1), ASYNC);
+	expect_seen(_metadata, 2, word(1), DATA(2), ASYNC);
+	bp_store(word(0), 1);
+	ASSERT_EQ(4, nr_seen);
+	expect_seen(_metadata, 3, word(0), DATA(3), SYNC);
+}
+
+static volatile int nr_in, nr_hup;
+
+static void on_io(int sig, siginfo_t *info, void *uc)
+{
+	if (info->si_code == POLL_HUP)
+		nr_hup++;
+	else if (info->si_code == POLL_IN)
+		nr_in++;
+}
+
+static void signal_on_overflow(struct __test_metadata *_metadata, int fd)
+{
+	struct sigaction sa = { .sa_sigaction = on_io, .sa_flags = SA_SIGINFO | SA_RESTART };
+
+	ASSERT_EQ(0, sigaction(SIGRTMIN, &sa, NULL));
+	ASSERT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
+	ASSERT_EQ(0, fcntl(fd, F_SETSIG, SIGRTMIN));
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_ASYNC));
+}
+
+/* REFRESH lets so many hits through: the last one disables the event and says HUP. */
+TEST_F(trap, refresh_arms_for_a_number_of_hits)
+{
+	int due = 0;
+
+	self->attr.disabled = 1;
+	open_it(_metadata, self);
+	signal_on_overflow(_metadata, self->fd);
+	bp_store(word(0), 1);
+	EXPECT_EQ(0, nr_seen);
+	for (int round = 1; round <= 4; round++) {
+		ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_REFRESH, round));
+		for (int i = 1; i <= round; i++) {
+			store_step(word(0));
+			due++;
+			EXPECT_EQ(due, nr_seen);
+			while (nr_in + nr_hup < due)
+				sched_yield();
+			EXPECT_EQ(round - (i < round), nr_hup);
+		}
+		for (int i = 0; i < 5; i++)
+			store_step(word(0));
+		EXPECT_EQ(due, nr_seen);
+		EXPECT_EQ(due, bp_hits(self->fd).count);
+		EXPECT_EQ(due - round, nr_in);
+	}
+	for (int i = 0; i < nr_seen; i++)
+		expect_word(_metadata, i, 0, SYNC);
+}
+
+TEST_F(trap, refresh_arms_for_hits_that_wait)
+{
+	self->attr.config = SIGTRAP_QUEUE;
+	self->attr.disabled = 1;
+	open_it(_metadata, self);
+	block();
+	for (int round = 1; round <= 3; round++) {
+		ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_REFRESH, 2));
+		bp_store_times(word(0), 1, 10);
+		EXPECT_EQ(2 * round, bp_hits(self->fd).count);
+	}
+	unblock();
+	EXPECT_EQ(6, nr_seen);
+}
+
+TEST_HARNESS_MAIN

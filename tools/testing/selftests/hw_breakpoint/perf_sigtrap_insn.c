@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * attr.sigtrap: several hits of one instruction, and a debugger.
+ *
+ * The rule: if one instruction hits several breakpoints, each gives a signal, unless the
+ * handler of an earlier one closes, disables or moves its event. A tracer sees each.
+ */
+#include <setjmp.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include "sigtrap.h"
+
+FIXTURE(insn)
+{
+	int n;
+};
+
+FIXTURE_VARIANT(insn)
+{
+	int nr;
+};
+
+FIXTURE_VARIANT_ADD(insn, two) { .nr = 2 };
+FIXTURE_VARIANT_ADD(insn, three) { .nr = 3 };
+FIXTURE_VARIANT_ADD(insn, four) { .nr = 4 };
+
+FIXTURE_SETUP(insn)
+{
+	ASSERT_TRUE(!!bp_map_page(PROT_READ | PROT_WRITE));
+	handle_traps(SA_RESTART);
+	for (int i = 0; i < variant->nr; i++)
+		ASSERT_LE(0, watch_insn(count_insn, DATA(i)));
+	counted = &self->n;
+	in_handler = look_at_counted;
+}
+
+FIXTURE_TEARDOWN(insn)
+{
+	in_handler = NULL;
+	unblock();
+	bp_teardown(_metadata);
+}
+
+/* Each of the events once, in whatever order, all before the instruction */
+static void expect_each_event(struct __test_metadata *_metadata, int first, int nr, int n,
+			      __u32 flags)
+{
+	unsigned int events = 0;
+
+	for (int i = first; i < first + nr; i++) {
+		unsigned long data = seen[i].info.data;
+
+		expect_seen(_metadata, i, count_insn, data, flags);
+		EXPECT_EQ(n, seen[i].step);
+		events |= 1U << (data - DATA(0));
+	}
+	EXPECT_EQ((1U << nr) - 1, events);
+}
+
+TEST_F(insn, each_event_signals)
+{
+	for (int i = 0; i < 20; i++) {
+		count_func(&self->n);
+		ASSERT_EQ((i + 1) * variant->nr, nr_seen);
+		EXPECT_EQ(i + 1, self->n);
+		expect_each_event(_metadata, i * variant->nr, variant->nr, i, SYNC);
+		for (int k = 0; k < variant->nr; k++) {
+			EXPECT_EQ((unsigned long)count_insn, seen[i * variant->nr + k].ip);
+			EXPECT_EQ(0, seen[i * variant->nr + k].depth);
+		}
+	}
+}
+
+/* The next one comes before the handler's first instruction. */
+TEST_F(insn, each_event_signals_into_the_handler)
+{
+	handle_traps(SA_NODEFER);
+	count_func(&self->n);
+	ASSERT_EQ(variant->nr, nr_seen);
+	EXPECT_EQ(1, self->n);
+	expect_each_event(_metadata, 0, variant->nr, 0, SYNC);
+	/* The innermost handler is the first that gets to take something down. */
+	for (int i = 0; i < variant->nr - 1; i++)
+		EXPECT_EQ((unsigned long)on_trap, seen[i].ip);
+	EXPECT_EQ((unsigned long)count_insn, seen[variant->nr - 1].ip);
+}
+
+static sigjmp_buf jump;
+
+static void jump_out(int nr)
+{
+	if (!nr)
+		siglongjmp(jump, 1);
+}
+
+/* A handler need not return: what is left comes when SIGTRAP is unblocked. */
+TEST_F(insn, handler_that_jumps_out_gets_the_others)
+{
+	in_handler = jump_out;
+	if (!sigsetjmp(jump, 1))
+		count_func(&self->n);
+	EXPECT_EQ(0, self->n);
+	EXPECT_EQ(variant->nr, nr_seen);
+	in_handler = look_at_counted;
+	count_func(&self->n);
+	EXPECT_EQ(1, self->n);
+	EXPECT_EQ(2 * variant->nr, nr_seen);
+}
+
+static void count_while_blocked(struct __test_metadata *_metadata, FIXTURE_DATA(insn) *self)
+{
+	block();
+	count_func(&self->n);
+	EXPECT_EQ(0, nr_seen);
+	EXPECT_EQ(1, self->n);
+	EXPECT_TRUE(is_pending());
+	unblock();
+	EXPECT_FALSE(is_pending());
+}
+
+TEST_F(insn, events_coalesce_while_blocked)
+{
+	count_while_blocked(_metadata, self);
+	ASSERT_EQ(1, nr_seen);
+	expect_seen(_metadata, 0, count_insn, seen[0].info.data, ASYNC);
+	EXPECT_EQ(1, seen[0].step);
+	/* And again what is not blocked does not. */
+	count_func(&self->n);
+	ASSERT_EQ(1 + variant->nr, nr_seen);
+	expect_each_event(_metadata, 1, variant->nr, 1, SYNC);
+}
+
+static void watch_queued(struct __test_metadata *_metadata, int nr)
+{
+	syscall(__NR_close_range, 3, ~0U, 0);
+	queue = true;
+	for (int i = 0; i < nr; i++)
+		ASSERT_LE(0, watch_insn(count_insn, DATA(i)));
+}
+
+TEST_F(insn, each_event_waits_while_blocked_if_queued)
+{
+	watch_queued(_metadata, variant->nr);
+	count_while_blocked(_metadata, self);
+	ASSERT_EQ(variant->nr, nr_seen);
+	expect_each_event(_metadata, 0, variant->nr, 1, ASYNC);
+	count_func(&self->n);
+	ASSERT_EQ(2 * variant->nr, nr_seen);
+	expect_each_event(_metadata, variant->nr, variant->nr, 1, SYNC);
+}
+
+static struct {
+	int fd[BP_SLOTS];
+	int nr;
+	int what;
+} change;
+
+static void change_in_first(int nr)
+{
+	for (int i = 0; !nr && i < change.nr; i++)
+		change_event(change.fd[i], change.what, count_next, DATA(9));
+}
+
+/*
+ * The handler of the first signal changes all events: those that are closed, disabled
+ * or moved elsewhere report nothing that the program does not expect any more.
+ */
+static void change_all(struct __test_metadata *_metadata, FIXTURE_DATA(insn) *self, int nr,
+		       int what)
+{
+	syscall(__NR_close_range, 3, ~0U, 0);
+	change.nr = nr;
+	change.what = what;
+	for (int i = 0; i < nr; i++) {
+		change.fd[i] = watch_insn(count_insn, DATA(i));
+		ASSERT_GE(change.fd[i], 0);
+	}
+	in_handler = change_in_first;
+	self->n = 0;
+	count_func(&self->n);
+	in_handler = NULL;
+	EXPECT_EQ(1, self->n);
+	EXPECT_FALSE(is_pending());
+}
+
+TEST_F(insn, handler_that_closes_the_events_gets_no_more)
+{
+	change_all(_metadata, self, variant->nr, DO_CLOSE);
+	EXPECT_EQ(1, nr_seen);
+	count_func(&self->n);
+	EXPECT_EQ(1, nr_seen);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+}
+
+TEST_F(insn, handler_that_disables_the_events_gets_no_more)
+{
+	change_all(_metadata, self, variant->nr, DO_DISABLE);
+	EXPECT_EQ(1, nr_seen);
+	/* Enabling the events again does not bring the hits back. */
+	for (int i = 0; i < variant->nr; i++)
+		EXPECT_EQ(0, bp_enable(change.fd[i]));
+	EXPECT_EQ(1, nr_seen);
+	count_func(&self->n);
+	EXPECT_EQ(1 + variant->nr, nr_seen);
+}
+
+/* The moved events hit at their new place, all of them and nothing else. */
+TEST_F(insn, handler_that_moves_the_events_gets_no_more_of_the_old_place)
+{
+	change_all(_metadata, self, variant->nr, DO_MODIFY);
+	ASSERT_EQ(1 + variant->nr, nr_seen);
+	for (int i = 1; i <= variant->nr; i++)
+		expect_seen(_metadata, i, count_next, DATA(9), SYNC);
+}
+
+TEST_F(insn, handler_that_resets_the_events_gets_the_others)
+{
+	change_all(_metadata, self, variant->nr, DO_RESET);
+	EXPECT_EQ(variant->nr, nr_seen);
+}
+
+/* A queued hit keeps what it was made with if its event is moved, and is dropped else. */
+TEST_F(insn, queued_hits_of_events_that_the_handler_changes)
+{
+	queue = true;
+	change_all(_metadata, self, variant->nr, DO_CLOSE);
+	EXPECT_EQ(1, nr_seen);
+	forget_seen();
+	change_all(_metadata, self, variant->nr, DO_DISABLE);
+	EXPECT_EQ(1, nr_seen);
+	forget_seen();
+	change_all(_metadata, self, variant->nr, DO_MODIFY);
+	ASSERT_EQ(2 * variant->nr, nr_seen);
+	for (int i = 0; i < variant->nr; i++)
+		EXPECT_EQ((unsigned long)count_insn, seen[i].info.addr);
+}
+
+static int steps_traced(void)
+{
+	forget_seen();
+	step_func();
+	return nr_traced;
+}
+
+/*
+ * The trap of the step and the hits may be one exception, and both are told.  There
+ * were breakpoints in all registers before, so that those which are free now may
+ * still hold the address.
+ */
+TEST_F(insn, each_event_signals_in_a_single_step)
+{
+	int fd[BP_SLOTS], traced;
+
+	in_handler = NULL;
+	traced = steps_traced();
+	EXPECT_LE(6, traced);
+	syscall(__NR_close_range, 3, ~0U, 0);
+	for (int i = 0; i < BP_SLOTS; i++)
+		ASSERT_LE(0, watch_insn(step_insn, DATA(i)));
+	EXPECT_EQ(traced, steps_traced());
+	EXPECT_EQ(BP_SLOTS, nr_seen);
+	syscall(__NR_close_range, 3, ~0U, 0);
+	for (int i = 0; i < variant->nr; i++) {
+		fd[i] = watch_insn(step_insn, DATA(i));
+		ASSERT_GE(fd[i], 0);
+	}
+	for (int i = 0; i < 10; i++) {
+		EXPECT_EQ(traced, steps_traced());
+		ASSERT_EQ(variant->nr, nr_seen);
+		for (int k = 0; k < variant->nr; k++)
+			EXPECT_EQ((unsigned long)step_insn, seen[k].ip);
+	}
+	for (int i = 0; i < variant->nr; i++)
+		EXPECT_EQ(10, bp_hits(fd[i]).count);
+}
+
+/* -------------------------------------------------------------------- a debugger */
+
+struct tracee {
+	int events;
+	bool blocked;
+};
+
+/* Hits count_insn once; its exit status is how many signals it got. */
+static int tracee(void *arg)
+{
+	struct tracee *t = arg;
+	int n = 0;
+
+	in_handler = NULL;
+	syscall(__NR_close_range, 3, ~0U, 0);
+	for (int i = 0; i < t->events; i++)
+		CHECK(watch_insn(count_insn, DATA(i)) >= 0);
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	raise(SIGSTOP);
+	if (t->blocked)
+		block();
+	count_func(&n);
+	if (t->blocked)
+		unblock();
+	return n == 1 ? nr_seen : 100;
+}
+
+static pid_t start_tracee(struct __test_metadata *_metadata, struct tracee *t)
+{
+	pid_t pid = bp_fork();
+	int status;
+
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(tracee(t));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(SIGSTOP, WSTOPSIG(status));
+	return pid;
+}
+
+static unsigned long tracee_ip(pid_t pid)
+{
+	struct user_regs_struct regs = { };
+
+	ptrace(PTRACE_GETREGS, pid, 0, &regs);
+#ifdef __x86_64__
+	return regs.rip;
+#else
+	return regs.eip;
+#endif
+}
+
+/* Waits for the next stop; false if the tracee is gone, with its exit status. */
+static bool next_stop(struct __test_metadata *_metadata, pid_t pid, struct trap_info *info,
+		      int *status)
+{
+	siginfo_t raw;
+
+	ASSERT_EQ(pid, waitpid(pid, status, 0));
+	if (!WIFSTOPPED(*status)) {
+		bp_forget_child(pid);
+		return false;
+	}
+	ASSERT_EQ(SIGTRAP, WSTOPSIG(*status));
+	ASSERT_EQ(0, ptrace(PTRACE_GETSIGINFO, pid, 0, &raw));
+	memcpy(info, &raw, sizeof(*info));
+	return true;
+}
+
+/* Each stop is one hit; what the tracer suppresses, the tracee does not see. */
+static void trace_hits(struct __test_metadata *_metadata, struct tracee *t, int suppress)
+{
+	pid_t pid = start_tracee(_metadata, t);
+	unsigned int events = 0;
+	struct trap_info info;
+	int status, stops = 0;
+
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0, 0));
+	while (next_stop(_metadata, pid, &info, &status)) {
+		EXPECT_EQ(TRAP_PERF, info.code);
+		EXPECT_EQ((unsigned long)count_insn, info.addr);
+		EXPECT_EQ(PERF_TYPE_BREAKPOINT, info.type);
+		EXPECT_EQ(t->blocked ? ASYNC : SYNC, info.flags);
+		if (!t->blocked)
+			EXPECT_EQ((unsigned long)count_insn, tracee_ip(pid));
+		events |= 1U << (info.data - DATA(0));
+		stops++;
+		ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0,
+				    stops <= suppress ? 0 : SIGTRAP));
+	}
+	if (t->blocked && !queue) {
+		EXPECT_EQ(1, stops);
+	} else {
+		EXPECT_EQ(t->events, stops);
+		EXPECT_EQ((1U << t->events) - 1, events);
+	}
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(stops - suppress, WEXITSTATUS(status));
+}
+
+TEST_F(insn, tracer_sees_each_and_passes_it_on)
+{
+	struct tracee t = { .events = variant->nr };
+
+	trace_hits(_metadata, &t, 0);
+}
+
+TEST_F(insn, tracer_suppresses_the_first)
+{
+	struct tracee t = { .events = variant->nr };
+
+	trace_hits(_metadata, &t, 1);
+}
+
+TEST_F(insn, tracer_suppresses_all)
+{
+	struct tracee t = { .events = variant->nr };
+
+	trace_hits(_metadata, &t, variant->nr);
+}
+
+TEST_F(insn, tracer_sees_what_was_blocked)
+{
+	struct tracee t = { .events = variant->nr, .blocked = true };
+
+	trace_hits(_metadata, &t, 1);
+	trace_hits(_metadata, &t, 0);
+	queue = true;
+	trace_hits(_metadata, &t, 1);
+}
+
+/* The step to the instruction and the hits there, then the step over it. */
+TEST_F(insn, tracer_that_steps_sees_both)
+{
+	struct tracee t = { .events = variant->nr };
+	pid_t pid = start_tracee(_metadata, &t);
+	int status, hits = 0, before = 0, after = 0;
+	struct trap_info info;
+
+	ASSERT_EQ(0, ptrace(PTRACE_SINGLESTEP, pid, 0, 0));
+	while (next_stop(_metadata, pid, &info, &status)) {
+		unsigned long ip = tracee_ip(pid);
+
+		if (info.code == TRAP_PERF) {
+			EXPECT_EQ((unsigned long)count_insn, ip);
+			EXPECT_EQ((unsigned long)count_insn, info.addr);
+			hits++;
+		} else {
+			EXPECT_EQ(TRAP_TRACE, info.code);
+			before += ip == (unsigned long)count_insn;
+			after += ip == (unsigned long)count_next;
+		}
+		ASSERT_EQ(0, ptrace(after ? PTRACE_CONT : PTRACE_SINGLESTEP, pid, 0, 0));
+	}
+	EXPECT_EQ(variant->nr, hits);
+	EXPECT_EQ(1, before);
+	EXPECT_EQ(1, after);
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+/* ----------------------------------------------------------- fault and trap of one */
+
+/* The instruction's own breakpoint comes first, that of its data afterwards. */
+TEST_F(trap, instruction_and_its_data)
+{
+	ASSERT_LE(0, watch_insn(count_insn, DATA(5)));
+	open_it(_metadata, self);
+	for (int i = 0; i < 10; i++) {
+		count_func(word(0));
+		ASSERT_EQ(2 * (i + 1), nr_seen);
+		expect_seen(_metadata, 2 * i, count_insn, DATA(5), SYNC);
+		EXPECT_EQ((unsigned long)count_insn, seen[2 * i].ip);
+		expect_word(_metadata, 2 * i + 1, 0, SYNC);
+		EXPECT_EQ((unsigned long)count_next, seen[2 * i + 1].ip);
+		EXPECT_EQ(i + 1, *(volatile int *)word(0));
+		bp_settle(word(0));
+	}
+}
+
+static int step_fd;
+
+/* Steps on at the first signal, and is done at the second. */
+static void step_on(int nr)
+{
+	struct perf_event_attr attr = insn_attr(nr ? (const char *)step_func : count_next,
+						DATA(5));
+
+	bp_modify(step_fd, &attr);
+}
+
+/*
+ * A program that steps by moving its breakpoint, over an instruction that hits another
+ * one: the hardware may report the hit of the data and that of the next instruction at
+ * once. The program that moves its breakpoint away at the first has no use for the second.
+ */
+TEST_F(trap, step_over_a_hit)
+{
+	open_it(_metadata, self);
+	step_fd = watch_insn(count_insn, DATA(5));
+	ASSERT_GE(step_fd, 0);
+	in_handler = step_on;
+	count_func(word(0));
+	ASSERT_EQ(2, nr_seen);
+	expect_seen(_metadata, 0, count_insn, DATA(5), SYNC);
+	expect_word(_metadata, 1, 0, SYNC);
+	EXPECT_EQ((unsigned long)count_next, seen[1].ip);
+}
+
+/* Four data breakpoints, as many as one store reaches */
+TEST_F(trap, data_that_several_watch)
+{
+	int fd[BP_SLOTS];
+	__u64 hits = 0;
+
+	for (int i = 0; i < BP_SLOTS; i++) {
+		self->attr.sig_data = DATA(i);
+		fd[i] = bp_open(&self->attr, 0, -1);
+		ASSERT_GE(fd[i], 0);
+	}
+	for (int i = 0; i < 10; i++)
+		store_step(word(0));
+	for (int i = 0; i < BP_SLOTS; i++)
+		hits += bp_hits(fd[i]).count;
+	/* TCG reports but one data breakpoint of an instruction. */
+	EXPECT_EQ(bp_emulated() ? 10 : 10 * BP_SLOTS, hits);
+	ASSERT_EQ(hits, nr_seen);
+	for (int i = 0; i < nr_seen; i++)
+		EXPECT_EQ(i * 10 / nr_seen, seen[i].step);
+}
+
+TEST_F(trap, data_in_a_single_step)
+{
+	int traced;
+
+	if (bp_emulated())
+		SKIP(return, "TCG hangs at a data breakpoint in a single step");
+	step_store_func(word(0));
+	traced = nr_traced;
+	EXPECT_LE(4, traced);
+	open_it(_metadata, self);
+	for (int i = 0; i < 10; i++) {
+		forget_seen();
+		step_store_func(word(0));
+		EXPECT_EQ(traced, nr_traced);
+		ASSERT_EQ(1, nr_seen);
+		expect_word(_metadata, 0, 0, SYNC);
+	}
+}
+
+TEST_HARNESS_MAIN

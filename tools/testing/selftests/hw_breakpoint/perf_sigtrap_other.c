@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * attr.sigtrap: ring buffers, BPF filters, and events that are no breakpoints.
+ *
+ * The rule: hits of events that are no breakpoints coalesce, and a sampling ring or a BPF
+ * program at the event works as without signals.
+ */
+#include <linux/bpf.h>
+
+#include "sigtrap.h"
+
+TEST_F(trap, samples_go_to_the_ring_as_well)
+{
+	static union bp_record rec;
+	struct bp_ring ring;
+	int samples = 0;
+
+	self->attr.sample_type = PERF_SAMPLE_ADDR | PERF_SAMPLE_IP;
+	open_it(_metadata, self);
+	ASSERT_EQ(0, bp_ring_map(&ring, self->fd, 4, PROT_READ | PROT_WRITE));
+	for (int i = 0; i < 50; i++)
+		count_func(word(0));
+	EXPECT_EQ(50, nr_seen);
+	while (bp_ring_next(&ring, &rec)) {
+		ASSERT_EQ(PERF_RECORD_SAMPLE, rec.header.type);
+		EXPECT_EQ((unsigned long)count_next, rec.u64[1]);
+		EXPECT_EQ((unsigned long)word(0), rec.u64[2]);
+		samples++;
+	}
+	EXPECT_EQ(50, samples);
+	expect_word(_metadata, 49, 0, SYNC);
+	/* A ring that is full has no influence on the signals. */
+	forget_seen();
+	for (int i = 0; i < TIMES(2000); i++)
+		count_func(word(0));
+	EXPECT_EQ(TIMES(2000), nr_seen);
+	bp_ring_unmap(&ring);
+}
+
+#ifdef __LP64__
+static int load_filter(int keep)
+{
+	static char log[4096];
+	struct bpf_insn insn[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = keep },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
+		.insns = (unsigned long)insn,
+		.insn_cnt = 2,
+		.license = (unsigned long)"GPL",
+		.log_buf = (unsigned long)log,
+		.log_size = sizeof(log),
+		.log_level = 1,
+	};
+	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int attach_filter(int fd, int keep)
+{
+	union bpf_attr attr = { };
+	long link;
+
+	attr.link_create.prog_fd = load_filter(keep);
+	attr.link_create.target_fd = fd;
+	attr.link_create.attach_type = BPF_PERF_EVENT;
+	link = syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return link < 0 ? -errno : link;
+}
+
+TEST_F(trap, program_says_which_hits_signal)
+{
+	int link;
+
+	BP_NEED_ROOT();
+	open_it(_metadata, self);
+	link = attach_filter(self->fd, 0);
+	if (link == -ENOSYS)
+		SKIP(return, "needs CONFIG_BPF_SYSCALL");
+	ASSERT_GE(link, 0);
+	bp_store_times(word(0), 1, 10);
+	EXPECT_EQ(0, nr_seen);
+	block();
+	bp_store_times(word(0), 1, 10);
+	EXPECT_FALSE(is_pending());
+	unblock();
+	EXPECT_EQ(0, nr_seen);
+	EXPECT_EQ(20, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
+	close(link);
+
+	link = attach_filter(self->fd, 1);
+	ASSERT_GE(link, 0);
+	bp_store_times(word(0), 1, 10);
+	EXPECT_EQ(10, nr_seen);
+	expect_word(_metadata, 0, 0, SYNC);
+	close(link);
+	bp_store_times(word(0), 1, 10);
+	EXPECT_EQ(20, nr_seen);
+}
+#endif
+
+/* Faults of a page of its own are counted; faults of the handler are ignored. */
+TEST_F(trap, page_faults)
+{
+	char *mem = mmap(NULL, 8 * BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int faults[8] = { };
+
+	ASSERT_TRUE(mem != MAP_FAILED);
+	memset(seen, 0, sizeof(seen));
+	self->attr = other_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	self->attr.exclude_kernel = 1;
+	open_it(_metadata, self);
+	for (int i = 0; i < 8; i++)
+		bp_store(mem + BP_PAGE_SIZE * i + 64, 1);
+	ASSERT_EQ(0, bp_disable(self->fd));
+	ASSERT_LE(8, nr_seen);
+	ASSERT_GE(MAX_SEEN, nr_seen);
+	EXPECT_GE(bp_hits(self->fd).count, nr_seen);
+	for (int k = 0; k < nr_seen; k++) {
+		for (int i = 0; i < 8; i++) {
+			if (seen[k].info.addr != (unsigned long)mem + BP_PAGE_SIZE * i + 64)
+				continue;
+			EXPECT_TRUE(was_other(k, PERF_TYPE_SOFTWARE, SYNC));
+			faults[i]++;
+		}
+	}
+	for (int i = 0; i < 8; i++)
+		EXPECT_EQ(1, faults[i]);
+}
+
+/*
+ * Made by the kernel on the task's behalf: those on the way back to user mode coalesce,
+ * and are asynchronous if that is the way to a handler.
+ */
+static void expect_switches(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self)
+{
+	struct bp_hits r;
+	int wrong = 0;
+
+	open_it(_metadata, self);
+	/* On a slow machine the timer of a nap expires first, and the task does not sleep. */
+	for (int i = 0; i < 5000 && bp_hits(self->fd).count < TIMES(50); i++)
+		nap();
+	ASSERT_EQ(0, bp_disable(self->fd));
+	r = bp_hits(self->fd);
+	EXPECT_LE(TIMES(50), r.count);
+	EXPECT_EQ(0, r.lost);
+	EXPECT_LT(0, nr_seen);
+	EXPECT_GE(r.count, nr_seen);
+	for (int i = 0; i < nr_seen && i < MAX_SEEN; i++)
+		wrong += !was_other(i, self->attr.type, SYNC) &&
+			 !was_other(i, self->attr.type, ASYNC);
+	EXPECT_EQ(0, wrong);
+}
+
+TEST_F(trap, context_switches)
+{
+	BP_NEED_ROOT();
+	self->attr = other_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES);
+	expect_switches(_metadata, self);
+}
+
+TEST_F(trap, tracepoint_of_the_scheduler)
+{
+	int id = tracepoint_id("sched/sched_switch");
+
+	BP_NEED_ROOT();
+	if (id < 0)
+		SKIP(return, "needs the tracepoints of the scheduler");
+	self->attr = other_attr(PERF_TYPE_TRACEPOINT, id);
+	expect_switches(_metadata, self);
+}
+
+/* A clock that goes off wherever the task is just now */
+TEST_F(trap, clock)
+{
+	__u64 end = bp_now(CLOCK_MONOTONIC) + 60000000000ULL;
+
+	self->attr = other_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	self->attr.sample_period = 10000000;
+	self->attr.exclude_kernel = 1;
+	open_it(_metadata, self);
+	while (nr_seen < 3 && bp_now(CLOCK_MONOTONIC) < end)
+		;
+	ASSERT_EQ(0, bp_disable(self->fd));
+	ASSERT_LE(3, nr_seen);
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(TRAP_PERF, seen[i].info.code);
+		EXPECT_EQ(PERF_TYPE_SOFTWARE, seen[i].info.type);
+		EXPECT_EQ(DATA(0), seen[i].info.data);
+	}
+}
+
+#ifdef __LP64__
+/* Of a 64-bit program: the tracer does not know the system calls of others. */
+TEST_F(trap, tracepoint_of_a_system_call)
+{
+	int id = tracepoint_id("syscalls/sys_enter_getppid");
+
+	BP_NEED_ROOT();
+	if (id < 0)
+		SKIP(return, "needs the tracepoints of system calls");
+	self->attr = other_attr(PERF_TYPE_TRACEPOINT, id);
+	open_it(_metadata, self);
+	for (int i = 1; i <= 20; i++) {
+		EXPECT_EQ(getppid(), syscall(__NR_getppid));
+		ASSERT_EQ(2 * i, nr_seen);
+		EXPECT_EQ(TRAP_PERF, seen[i - 1].info.code);
+		EXPECT_EQ(PERF_TYPE_TRACEPOINT, seen[i - 1].info.type);
+		EXPECT_EQ(DATA(0), seen[i - 1].info.data);
+	}
+	EXPECT_EQ(40, bp_hits(self->fd).count);
+}
+#endif
+
+static void nothing(int sig)
+{
+}
+
+/* Sends signals to itself, each of which is a hit, and ignores those of the hits or not. */
+static pid_t sender(struct perf_event_attr attr, bool ignore)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	signal(SIGUSR1, nothing);
+	signal(SIGTRAP, ignore ? SIG_IGN : nothing);
+	if (bp_open(&attr, 0, -1) < 0)
+		_exit(1);
+	for (int i = 0; i < 10 || !ignore; i++)
+		raise(SIGUSR1);
+	_exit(0);
+}
+
+/* To send the signal of a hit is a hit as well: that must not go on for ever. */
+TEST_F(trap, tracepoint_of_signals)
+{
+	int id = tracepoint_id("signal/signal_generate"), status;
+	pid_t pid;
+
+	BP_NEED_ROOT();
+	if (id < 0)
+		SKIP(return, "needs the tracepoints of signals");
+	self->attr = other_attr(PERF_TYPE_TRACEPOINT, id);
+
+	pid = sender(self->attr, true);
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+
+	for (int i = 0; i < 10; i++) {
+		pid = sender(self->attr, false);
+		ASSERT_LT(0, pid);
+		usleep(20000);
+		EXPECT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+}
+
+/* A task that wakes another one hits the other task's event, which must not signal it. */
+TEST_F(trap, none_from_a_tracepoint_that_others_reach)
+{
+	int id = tracepoint_id("sched/sched_wakeup");
+	struct bp_worker w;
+	char filter[32];
+
+	BP_NEED_ROOT();
+	if (id < 0)
+		SKIP(return, "needs the tracepoints of the scheduler");
+	ASSERT_EQ(0, bp_start(&w, worker, NULL));
+	self->attr = other_attr(PERF_TYPE_TRACEPOINT, id);
+	self->fd = bp_open(&self->attr, w.pid, -1);
+	ASSERT_GE(self->fd, 0);
+	snprintf(filter, sizeof(filter), "pid == %d", w.pid);
+	ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_FILTER, (unsigned long)filter));
+	for (int i = 0; i < 50; i++) {
+		bp_wait_for_state(w.pid, 'S');
+		EXPECT_EQ(0, bp_do(&w, W_SEEN));
+	}
+	EXPECT_EQ(0, nr_seen);
+	EXPECT_EQ(0, bp_stop(&w));
+}
+
+/* ------------------------------------------------- a clock, and programs that exec */
+
+#define FASTEST_TICK_NS		1000000ULL
+#define CALIBRATION_TICKS	20
+
+/* Works until @limit ticks came or, without a limit, for @rounds; returns the rounds. */
+static __u64 work(int limit, __u64 rounds)
+{
+	int before = nr_seen;
+	__u64 done = 0;
+
+	while (limit ? nr_seen - before < limit : done < rounds) {
+		for (volatile int i = 0; i < 100; i++)
+			;
+		done++;
+	}
+	return done;
+}
+
+/*
+ * The period of a tick that leaves tasks most of a CPU, also where an emulator shares
+ * its time between all CPUs: on a debug kernel a tick and its signal may take longer
+ * than the fastest period.  The cost is the time that the same work takes longer with
+ * ticks than without.
+ */
+static __u64 tick_period(struct perf_event_attr attr)
+{
+	__u64 start, with, rounds, cost;
+	int fd;
+
+	attr.sample_period = FASTEST_TICK_NS;
+	attr.disabled = 0;
+	attr.inherit = 0;
+	fd = bp_open(&attr, 0, -1);
+	if (fd < 0)
+		return FASTEST_TICK_NS;
+	start = bp_now(CLOCK_MONOTONIC);
+	rounds = work(CALIBRATION_TICKS, 0);
+	with = bp_now(CLOCK_MONOTONIC) - start;
+	close(fd);
+	start = bp_now(CLOCK_MONOTONIC);
+	work(0, rounds);
+	cost = bp_now(CLOCK_MONOTONIC) - start;
+	cost = with > cost ? (with - cost) / CALIBRATION_TICKS : 0;
+	cost *= 10 * bp_online_cpus().nr;
+	return cost > FASTEST_TICK_NS ? cost : FASTEST_TICK_NS;
+}
+
+/* An event whose signals come at any instruction of the task */
+FIXTURE(ticks)
+{
+	__u64 period;
+	int fd;
+};
+
+FIXTURE_SETUP(ticks)
+{
+	struct perf_event_attr attr = other_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+
+	ASSERT_TRUE(!!bp_map_page(PROT_READ | PROT_WRITE));
+	handle_traps(SA_NODEFER);
+	attr.exclude_kernel = 1;
+	self->period = tick_period(attr);
+	attr.sample_period = self->period;
+	attr.disabled = 1;
+	attr.inherit = 1;
+	self->fd = bp_open(&attr, 0, -1);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(ticks)
+{
+	bp_disable(self->fd);
+	bp_teardown(_metadata);
+}
+
+/* Waits for one more signal, for as long as a loaded machine may take. */
+static bool one_more(void)
+{
+	__u64 end = bp_now(CLOCK_MONOTONIC) + 60000000000ULL;
+	int before = nr_seen;
+
+	while (nr_seen == before) {
+		if (bp_now(CLOCK_MONOTONIC) > end)
+			return false;
+	}
+	return true;
+}
+
+/* A child that execs; its new image says so, and runs until it is killed. */
+static pid_t start_image(struct __test_metadata *_metadata, int out)
+{
+	pid_t pid = bp_fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		dup2(out, STDOUT_FILENO);
+		_exit(exec_self("spin"));
+	}
+	return pid;
+}
+
+static void expect_image_runs(struct __test_metadata *_metadata, pid_t pid)
+{
+	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	kill(pid, SIGKILL);
+	EXPECT_EQ(256 + SIGKILL, bp_wait(pid));
+}
+
+/* Enough for a signal that should not be, but for the test no reason to wait on. */
+static void let_it_tick(__u64 period)
+{
+	poll(NULL, 0, 50 * period / 1000000);
+}
+
+TEST_F(ticks, of_a_child)
+{
+	pid_t pid = bp_fork();
+
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		bp_enable(self->fd);
+		_exit(one_more() ? 42 : 1);
+	}
+	EXPECT_TRUE(one_more());
+	EXPECT_EQ(42, bp_wait(pid));
+}
+
+TEST_F(ticks, none_of_a_new_image_if_enabled_later)
+{
+	pid_t image, child;
+	int out[2];
+	char byte;
+
+	ASSERT_EQ(0, pipe2(out, O_CLOEXEC));
+	child = bp_fork();
+	ASSERT_GE(child, 0);
+	if (!child)
+		_exit(one_more() ? 42 : 1);
+	image = start_image(_metadata, out[1]);
+	EXPECT_EQ(1, read(out[0], &byte, 1));
+	EXPECT_EQ(0, bp_enable(self->fd));
+	let_it_tick(self->period);
+	expect_image_runs(_metadata, image);
+	EXPECT_TRUE(one_more());
+	EXPECT_EQ(42, bp_wait(child));
+}
+
+TEST_F(ticks, none_of_a_new_image_if_enabled_before)
+{
+	pid_t image;
+	int out[2];
+	char byte;
+
+	ASSERT_EQ(0, pipe2(out, O_CLOEXEC));
+	EXPECT_EQ(0, bp_enable(self->fd));
+	image = start_image(_metadata, out[1]);
+	EXPECT_EQ(1, read(out[0], &byte, 1));
+	let_it_tick(self->period);
+	expect_image_runs(_metadata, image);
+	EXPECT_TRUE(one_more());
+}
+
+#define IMAGES			TIMES(20)
+
+TEST_F_TIMEOUT(ticks, none_of_many_new_images, 300)
+{
+	pid_t image[IMAGES];
+	int out[2];
+	char byte;
+
+	ASSERT_EQ(0, pipe2(out, O_CLOEXEC));
+	for (int i = 0; i < IMAGES; i++) {
+		image[i] = start_image(_metadata, out[1]);
+		if (i > IMAGES / 3)
+			EXPECT_EQ(0, bp_enable(self->fd));
+	}
+	for (int i = 0; i < IMAGES; i++)
+		EXPECT_EQ(1, read(out[0], &byte, 1));
+	let_it_tick(self->period);
+	for (int i = 0; i < IMAGES; i++)
+		expect_image_runs(_metadata, image[i]);
+	EXPECT_TRUE(one_more());
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PERF_RECORD_TEXT_POKE: permissions, modules, and changes of whole areas of text.
+ *
+ * The rule: attr.text_poke takes the right to profile the kernel, and attr.text_area the
+ * capability. Whoever may not dump an image of BPF is not shown it.
+ */
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+
+#define TEXT_POKE_FIXTURE
+#include "text_poke.h"
+
+static int try_task(void *arg)
+{
+	int fd = bp_open(arg, 0, -1);
+
+	return fd < 0 ? -fd : 0;
+}
+
+static int try_cpu(void *arg)
+{
+	int fd = bp_open(arg, -1, 0);
+
+	return fd < 0 ? -fd : 0;
+}
+
+static int try_with_perfmon(void *arg)
+{
+	if (bp_become_nobody_with(1ULL << CAP_PERFMON))
+		return 255;
+	return try_cpu(arg) ? : try_task(arg);
+}
+
+/*
+ * The text of the kernel is told to who may profile it, which excluding it from
+ * what is counted does not change.
+ */
+TEST_F(record, is_for_who_may_profile_the_kernel)
+{
+	struct perf_event_attr plain = self->attr;
+
+	self->attr.exclude_kernel = 1;
+	self->attr.exclude_hv = 1;
+	plain = self->attr;
+	plain.text_poke = 0;
+
+	ASSERT_EQ(0, bp_write_file(PARANOID, "2"));
+	EXPECT_EQ(0, bp_as_nobody(try_task, &plain));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_task, &self->attr));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_cpu, &self->attr));
+	EXPECT_EQ(0, bp_in_child(try_with_perfmon, &self->attr));
+	EXPECT_EQ(0, try_task(&self->attr));
+	EXPECT_EQ(0, try_cpu(&self->attr));
+
+	ASSERT_EQ(0, bp_write_file(PARANOID, "1"));
+	EXPECT_EQ(0, bp_as_nobody(try_task, &self->attr));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_cpu, &self->attr));
+
+	ASSERT_EQ(0, bp_write_file(PARANOID, "0"));
+	EXPECT_EQ(0, bp_as_nobody(try_cpu, &self->attr));
+}
+
+/* Whole areas need the capability, whatever the sysctl allows everybody. */
+TEST_F(record, of_whole_areas_needs_the_capability)
+{
+	struct perf_event_attr areas = self->attr;
+
+	areas.exclude_kernel = 1;
+	areas.text_poke = 0;
+	areas.text_area = 1;
+	self->attr.text_area = 1;
+
+	ASSERT_EQ(0, bp_write_file(PARANOID, "-1"));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_task, &areas));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_task, &self->attr));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_cpu, &self->attr));
+	self->attr.text_area = 0;
+	EXPECT_EQ(0, bp_as_nobody(try_cpu, &self->attr));
+
+	ASSERT_EQ(0, bp_write_file(PARANOID, "2"));
+	EXPECT_EQ(0, bp_in_child(try_with_perfmon, &areas));
+	EXPECT_EQ(0, try_cpu(&areas));
+}
+
+TEST_F(record, is_for_who_may_profile_the_kernel_whatever_the_event)
+{
+	struct perf_event_attr attr = breakpoint_attr();
+
+	ASSERT_EQ(0, bp_write_file(PARANOID, "2"));
+	EXPECT_EQ(EACCES, bp_as_nobody(try_task, &attr));
+	attr.text_poke = 0;
+	EXPECT_EQ(0, bp_as_nobody(try_task, &attr));
+}
+
+/* ------------------------------------------------------------------------ modules */
+
+#define MODULE "data_breakpoint"
+
+static int init_module_file(const char *path, const char *parameters)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = syscall(__NR_finit_module, fd, parameters, 0) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+static bool find_module(char *path, size_t size)
+{
+	struct utsname name;
+
+	uname(&name);
+	snprintf(path, size, "/lib/modules/%s/kernel/samples/hw_breakpoint/" MODULE ".ko",
+		 name.release);
+	return !access(path, R_OK);
+}
+
+static __u64 section_of_module(const char *section)
+{
+	char path[128], text[32];
+
+	snprintf(path, sizeof(path), "/sys/module/" MODULE "/sections/%s", section);
+	return bp_read_file(path, text, sizeof(text)) ? 0 : strtoull(text, NULL, 16);
+}
+
+struct told {
+	__u64 start;
+	__u64 end;
+};
+
+/* The functions of the module that are in none of what was told */
+static int functions_not_told(const struct told *told, int nr)
+{
+	char line[512], module[64], type;
+	int missing = 0;
+	__u64 addr;
+	FILE *f;
+
+	f = fopen("/proc/kallsyms", "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		bool found = false;
+
+		if (sscanf(line, "%llx %c %*s %63s", &addr, &type, module) != 3 ||
+		    strcmp(module, "[" MODULE "]") || (type | 0x20) != 't')
+			continue;
+		for (int i = 0; i < nr && !found; i++)
+			found = told[i].start <= addr && addr < told[i].end;
+		if (!found) {
+			ksft_print_msg("not told: %s", line);
+			missing++;
+		}
+	}
+	if (f)
+		fclose(f);
+	return missing;
+}
+
+/* The first record of the text of a module has all of it, as it is executed. */
+TEST_F(record, tells_the_text_of_a_module)
+{
+	struct listener l[BP_MAX_CPUS];
+	struct perf_event_header *h;
+	unsigned char is[4096];
+	struct told told[64];
+	char path[256];
+	struct poke p;
+	__u64 text;
+	int nr = 0;
+
+	if (!find_module(path, sizeof(path)))
+		SKIP(return, "needs %s", path);
+	self->attr.text_area = 1;
+	for (int i = 0; i < self->cpus.nr; i++)
+		ASSERT_EQ(0, listen_with(&l[i], &self->attr, -1, self->cpus.cpu[i], 64));
+	ASSERT_EQ(0, init_module_file(path, "ksym=panic_timeout"));
+	text = section_of_module(".text");
+	for (int i = 0; i < self->cpus.nr; i++) {
+		size_t pos = 0;
+
+		drain(&l[i]);
+		while ((h = next_record(&l[i], &pos))) {
+			if (!decode(h, &p) || nr == ARRAY_SIZE(told))
+				continue;
+			if (p.old_len) {
+				EXPECT_FALSE(p.addr >= text && p.addr < text + 4096 && !nr);
+				continue;
+			}
+			EXPECT_EQ(NULL, what_is_wrong(h, sizeof(struct trailer)));
+			told[nr].start = p.addr;
+			told[nr++].end = p.addr + p.new_len;
+			if (p.addr > text || p.addr + p.new_len <= text)
+				continue;
+			ASSERT_TRUE(read_kcore(p.addr, is, p.new_len));
+			EXPECT_EQ(0, memcmp(is, p.new, p.new_len));
+		}
+	}
+	EXPECT_NE(0, text);
+	EXPECT_LT(0, nr);
+	EXPECT_EQ(0, functions_not_told(told, nr));
+	EXPECT_EQ(0, syscall(__NR_delete_module, MODULE, 0));
+}
+
+/* ------------------------------------------------------------------ whole areas */
+
+/* The data pages of a buffer; that of perf record has 128 by default. */
+#define FEW_PAGES	16
+
+static bool is_in(const struct poke *p, __u64 addr, __u32 len)
+{
+	return p->addr < addr + len && p->addr + p->old_len + p->new_len > addr;
+}
+
+/* Pokes that overlap this text */
+static int count_in(struct listener *l, __u64 addr, __u32 len)
+{
+	return count_if(l, is_in, addr, len);
+}
+
+static bool is_longer(const struct poke *p, __u64 addr, __u32 len)
+{
+	return p->old_len > len || p->new_len > len;
+}
+
+/* Pokes of more text than an instruction, or a slot, has */
+static int count_longer(struct listener *l, unsigned int len)
+{
+	return count_if(l, is_longer, 0, len);
+}
+
+/* A module, and programs of 10 kB and more, of which the last one is returned */
+static int load_areas(void)
+{
+	char path[256];
+	int fd = -1;
+
+	if (find_module(path, sizeof(path)) &&
+	    (init_module_file(path, "ksym=panic_timeout") ||
+	     syscall(__NR_delete_module, MODULE, 0)))
+		return -errno;
+	for (int i = 0; i < 4; i++) {
+		close(fd);
+		fd = load_program(BPF_PROG_TYPE_SOCKET_FILTER, i, 3000);
+		if (fd < 0)
+			return fd;
+	}
+	return fd;
+}
+
+TEST_F(record, comes_of_no_whole_area)
+{
+	int fd, pokes, nr_lost;
+	long long lost;
+	__u64 addr;
+	__u32 len;
+
+	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, -1, self->cpu, FEW_PAGES));
+	fd = load_areas();
+	ASSERT_LE(0, fd);
+	if (!program_text(fd, &addr, &len))
+		SKIP(return, "needs the compiler of BPF");
+	poke_twice(_metadata, self);
+	count_all(&self->listener, &pokes, &lost, &nr_lost);
+	EXPECT_EQ(0, nr_lost);
+	EXPECT_EQ(2, count_at(&self->listener, self->addr));
+	EXPECT_EQ(0, count_in(&self->listener, addr, len));
+	EXPECT_EQ(0, count_longer(&self->listener, 1000));
+}
+
+TEST_F(record, comes_of_whole_areas_alone)
+{
+	__u64 addr;
+	__u32 len;
+	int fd;
+
+	self->attr.text_poke = 0;
+	self->attr.text_area = 1;
+	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, -1, self->cpu, 1024));
+	fd = load_areas();
+	ASSERT_LE(0, fd);
+	if (!program_text(fd, &addr, &len))
+		SKIP(return, "needs the compiler of BPF");
+	poke_twice(_metadata, self);
+	EXPECT_LT(0, count_in(&self->listener, addr, len));
+	EXPECT_EQ(0, count_at(&self->listener, self->addr));
+}
+
+/* A filter of the classic kind needs no privilege. Its image is not shown. */
+static int see_own_filter(void *arg)
+{
+	struct sock_filter code[40] = { };
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+	struct listener l;
+	int sock[2];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(code); i++)
+		code[i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0x12345678 + i);
+	if (listen_with(&l, arg, 0, -1, 16) || socketpair(AF_UNIX, SOCK_DGRAM, 0, sock))
+		return 255;
+	if (setsockopt(sock[0], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)))
+		return 254;
+	return count_longer(&l, 64);
+}
+
+TEST_F(record, shows_nobody_an_image_of_bpf)
+{
+	ASSERT_EQ(0, bp_write_file(PARANOID, "1"));
+	EXPECT_EQ(0, bp_as_nobody(see_own_filter, &self->attr));
+}
+
+static int set_effective(int cap, bool on)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { };
+
+	if (syscall(__NR_capget, &header, data))
+		return -errno;
+	if (on)
+		data[cap / 32].effective |= 1U << cap % 32;
+	else
+		data[cap / 32].effective &= ~(1U << cap % 32);
+	return syscall(__NR_capset, &header, data) ? -errno : 0;
+}
+
+/* The rights at the time of the open decide. */
+TEST_F(record, shows_an_image_of_bpf_to_who_may_dump_it)
+{
+	static const struct {
+		const char *kptr_restrict;
+		bool syslog;
+		bool shown;
+	} opener[] = {
+		{ "0", true, true }, { "1", true, true },
+		{ "1", false, false }, { "2", true, false },
+	};
+	struct listener l[ARRAY_SIZE(opener)];
+	__u64 addr;
+	__u32 len;
+	int fd;
+
+	self->attr.text_area = 1;
+	for (unsigned int i = 0; i < ARRAY_SIZE(opener); i++) {
+		ASSERT_EQ(0, bp_write_file(KPTR_RESTRICT, opener[i].kptr_restrict));
+		ASSERT_EQ(0, set_effective(CAP_SYSLOG, opener[i].syslog));
+		ASSERT_EQ(0, listen_with(&l[i], &self->attr, -1, self->cpu, 64));
+		ASSERT_EQ(0, set_effective(CAP_SYSLOG, true));
+	}
+	ASSERT_EQ(0, bp_write_file(KPTR_RESTRICT, "1"));
+	fd = load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 100);
+	ASSERT_LE(0, fd);
+	if (!program_text(fd, &addr, &len))
+		SKIP(return, "needs the compiler of BPF");
+	poke_twice(_metadata, self);
+	for (unsigned int i = 0; i < ARRAY_SIZE(opener); i++) {
+		EXPECT_EQ(opener[i].shown, !!count_in(&l[i], addr, len)) {
+			TH_LOG("kptr_restrict %s, %s CAP_SYSLOG", opener[i].kptr_restrict,
+			       opener[i].syslog ? "with" : "without");
+		}
+		EXPECT_EQ(2, count_at(&l[i], self->addr));
+	}
+}
+
+static int load_in_child(void *arg)
+{
+	return load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 1000) < 0;
+}
+
+/* An inherited event shows what its parent does. */
+TEST_F(record, of_a_childs_areas_goes_to_who_is_inherited)
+{
+	self->attr.inherit = 1;
+	self->attr.text_area = 1;
+	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, 0, self->cpu, 64));
+	EXPECT_EQ(0, bp_in_child(load_in_child, self));
+	EXPECT_LT(0, count_longer(&self->listener, 1000));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PERF_RECORD_TEXT_POKE: the replay of all changes of kernel text.
+ *
+ * The rule: the records, in order of their time, take an old copy of the text to a new
+ * one and back again, byte for byte. Each contains the bytes that it replaces, so not
+ * only the ends are compared.
+ *
+ * A copy of the text is good only if nothing changed the text meanwhile: see take_copy().
+ */
+#include <sys/klog.h>
+#include <sys/resource.h>
+
+#include "provoke.h"
+
+FIXTURE(replay)
+{
+	struct bp_cpus cpus;
+	struct listener listener[BP_MAX_CPUS];
+	int nr_listeners;
+	struct area area[MAX_AREAS];
+	int nr_areas;
+	char instance[128];
+	int hotplug_cpu;
+	int times_taken;
+	bool was_online;
+	bool comes;
+	bool areas;
+	bool lacks_something;
+	struct poke *poke;
+	size_t nr_pokes;
+	int reported;
+};
+
+/* Something that changes text, and how often it is recorded at the least */
+struct phase {
+	const char *name;
+	/* NULL: all that may go on at the same time */
+	provoke_fn run;
+	int rounds;
+	/* Processes of each kind, each on another CPU; 0 is 1 */
+	int copies;
+	/* At least so many records of the kernel's own text, and of other areas */
+	int text;
+	int elsewhere;
+};
+
+#define PHASE(kind, ...) { .name = #kind, .run = provoke_##kind, __VA_ARGS__ }
+
+static const struct phase instructions[] = {
+	PHASE(static_keys, .rounds = 1, .text = 20),
+	PHASE(static_calls, .rounds = 2, .text = 12),
+	PHASE(functions, .rounds = 2, .text = 20),
+	PHASE(function_tracer, .rounds = 1, .text = 1000),
+	PHASE(graph_tracer, .rounds = 1, .text = 20),
+	PHASE(kprobes, .rounds = 2, .text = 8, .elsewhere = 4),
+	PHASE(optimized_kprobes, .rounds = 2, .text = 8, .elsewhere = 4),
+	PHASE(reenabled_kprobes, .rounds = 20, .copies = 4, .text = 4),
+	PHASE(function_kprobes, .rounds = 1, .text = 8),
+	PHASE(disarming, .rounds = 2, .text = 8),
+	PHASE(listeners, .rounds = 2),
+	{ }
+};
+
+static const struct phase areas[] = {
+	PHASE(bpf_programs, .rounds = 2, .elsewhere = 10),
+	PHASE(bpf_tail_calls, .rounds = 6, .elsewhere = 6),
+	PHASE(bpf_trampolines, .rounds = 2, .elsewhere = 8),
+	PHASE(bpf_dispatcher, .rounds = 2, .text = 2, .elsewhere = 2),
+	PHASE(socket_filters, .rounds = 3, .elsewhere = 3),
+	{ .name = "all at once", .rounds = 1, .copies = 2, .text = 100, .elsewhere = 20 },
+	{ }
+};
+
+static const struct phase hotplug[] = {
+	PHASE(nothing, .rounds = 1),
+	{ .name = "all at once", .rounds = 1, .text = 50, .elsewhere = 10 },
+	{ }
+};
+
+static const struct phase debugger[] = {
+	PHASE(debugger, .rounds = 1, .text = 2),
+	{ }
+};
+
+FIXTURE_VARIANT(replay)
+{
+	/* What is done, one after the other, between the two copies */
+	const struct phase *phases;
+	/* A CPU goes and comes meanwhile. */
+	bool hotplug;
+	/*
+	 * Whole areas change and are recorded. Without this the records of
+	 * instructions alone have to explain each change.
+	 */
+	bool areas;
+};
+
+FIXTURE_VARIANT_ADD(replay, instructions) { .phases = instructions };
+FIXTURE_VARIANT_ADD(replay, areas) { .phases = areas, .areas = true };
+FIXTURE_VARIANT_ADD(replay, hotplug) { .phases = hotplug, .hotplug = true, .areas = true };
+FIXTURE_VARIANT_ADD(replay, debugger) { .phases = debugger };
+
+static void add_area(FIXTURE_DATA(replay) *self, const char *name, unsigned long start,
+		     unsigned long end)
+{
+	struct area *a = &self->area[self->nr_areas];
+	size_t size = end - start;
+
+	if (self->nr_areas == MAX_AREAS)
+		return;
+	for (int i = 0; i < self->nr_areas; i++) {
+		if (self->area[i].start < end && start < self->area[i].end)
+			return;
+	}
+	a->name = name;
+	a->start = start;
+	a->end = end;
+	a->first = malloc(size);
+	a->last = malloc(size);
+	a->now = malloc(size);
+	a->unknown = calloc(1, size);
+	if (!a->first || !a->last || !a->now || !a->unknown)
+		abort();
+	self->nr_areas++;
+}
+
+static void add_mapping_of(FIXTURE_DATA(replay) *self, const char *name, unsigned long addr)
+{
+	unsigned long start, end;
+
+	if (addr && find_mapping(addr, &start, &end))
+		add_area(self, name, start, end);
+}
+
+struct symbol {
+	const char *name;
+	unsigned long addr;
+};
+
+/* One pass: the list of all symbols is long to read. */
+static void find_symbols(struct symbol symbol[], int nr)
+{
+	char line[512], name[256];
+	unsigned long addr;
+	FILE *f;
+
+	f = fopen("/proc/kallsyms", "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx %*c %255s", &addr, name) != 2)
+			continue;
+		for (int i = 0; i < nr; i++) {
+			if (!symbol[i].addr && !strcmp(symbol[i].name, name))
+				symbol[i].addr = addr;
+		}
+	}
+	if (f)
+		fclose(f);
+}
+
+/*
+ * The kernel's own text, and things that are kept until the end, so that the areas
+ * they lie in live as long: a program, a probe with its slot, a jump's slot, a
+ * trampoline.
+ */
+static void hold_areas(FIXTURE_DATA(replay) *self)
+{
+	struct symbol symbol[] = {
+		{ .name = "_stext" }, { .name = "_etext" }, { .name = "kprobe_insn_page" },
+		{ .name = "kprobe_optinsn_page" }, { .name = "ftrace_trampoline" },
+	};
+	unsigned long offset;
+	__u64 addr = 0;
+	__u32 len;
+	int fd;
+
+	fd = load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 5);
+	if (fd >= 0)
+		program_text(fd, &addr, &len);
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(probed); i++) {
+		if (open_inner_kprobe(probed[i], &offset) >= 0)
+			break;
+	}
+	if (!make_instance("held", 0, self->instance) &&
+	    !instance_write(self->instance, "set_ftrace_filter", "vfs_read"))
+		instance_write(self->instance, "current_tracer", "function");
+
+	find_symbols(symbol, ARRAY_SIZE(symbol));
+	add_area(self, "kernel text", symbol[0].addr, symbol[1].addr);
+	add_mapping_of(self, "BPF text", addr);
+	add_mapping_of(self, "slots of kprobes", symbol[2].addr);
+	add_mapping_of(self, "slots of jumps", symbol[3].addr);
+	add_mapping_of(self, "ftrace trampoline", symbol[4].addr);
+}
+
+/*
+ * A software event ends when its CPU goes, and before another could be opened the
+ * kernel's threads run there again. A breakpoint is there as soon as the CPU is.
+ */
+static int add_listener(FIXTURE_DATA(replay) *self, int cpu, bool hotplug)
+{
+	struct perf_event_attr attr = hotplug ? breakpoint_attr() : poke_attr();
+	int pages = 1024, err;
+
+	if (self->nr_listeners == BP_MAX_CPUS)
+		return -ENOSPC;
+	attr.read_format = PERF_FORMAT_LOST;
+	attr.text_area = self->areas;
+	/* The rings are emptied all the time: 4 MB for each of four CPUs, less for more. */
+	while (pages > 256 && pages * self->cpus.nr > 4 * 1024)
+		pages /= 2;
+	err = listen_with(&self->listener[self->nr_listeners], &attr, -1, cpu, pages);
+	if (!err)
+		self->nr_listeners++;
+	return err;
+}
+
+/* Of the CPUs that are there the last, or one that did not come yet */
+static int find_hotplug_cpu(FIXTURE_DATA(replay) *self)
+{
+	char path[64];
+
+	self->was_online = self->cpus.nr > 1;
+	self->hotplug_cpu = self->was_online ? self->cpus.cpu[self->cpus.nr - 1] : 1;
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->hotplug_cpu);
+	if (!access(path, W_OK))
+		return 0;
+	self->hotplug_cpu = 0;
+	return -ENODEV;
+}
+
+FIXTURE_SETUP(replay)
+{
+	BP_NEED_ROOT();
+	if (access(BARRIER, W_OK))
+		SKIP(return, "needs tracefs mounted at " TRACING);
+	if (access("/proc/kcore", R_OK))
+		SKIP(return, "needs /proc/kcore");
+	self->areas = variant->areas;
+	self->cpus = bp_online_cpus();
+	hold_areas(self);
+	ASSERT_LT(0, self->nr_areas);
+	ASSERT_LT(self->area[0].start, self->area[0].end);
+	setpriority(PRIO_PROCESS, 0, -20);
+	if (variant->hotplug && find_hotplug_cpu(self))
+		SKIP(return, "needs a CPU that can be taken offline");
+	/* Where there is one CPU the other comes when nothing else goes on. */
+	self->comes = self->hotplug_cpu && !self->was_online;
+	for (int i = 0; i < self->cpus.nr; i++) {
+		int cpu = self->cpus.cpu[i];
+
+		ASSERT_EQ(0, add_listener(self, cpu, cpu == self->hotplug_cpu && i));
+	}
+}
+
+FIXTURE_TEARDOWN(replay)
+{
+	for (int i = 0; i < self->nr_listeners; i++)
+		unlisten(&self->listener[i]);
+	if (self->hotplug_cpu)
+		bp_cpu_online(self->hotplug_cpu, self->was_online);
+	if (self->instance[0]) {
+		instance_write(self->instance, "current_tracer", "nop");
+		EXPECT_EQ(0, end_instance(self->instance));
+	}
+	if (!access(TRACING "/instances", F_OK))
+		remove_instances();
+	bp_teardown(_metadata);
+}
+
+static void drain_all(FIXTURE_DATA(replay) *self)
+{
+	for (int i = 0; i < self->nr_listeners; i++)
+		drain(&self->listener[i]);
+}
+
+static bool only_own_records(FIXTURE_DATA(replay) *self, const size_t mark[])
+{
+	struct perf_event_header *h;
+	struct poke p;
+
+	for (int i = 0; i < self->nr_listeners; i++) {
+		size_t pos = mark[i];
+
+		while ((h = next_record(&self->listener[i], &pos))) {
+			if (!decode(h, &p) || p.tid != syscall(__NR_gettid))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool read_areas(FIXTURE_DATA(replay) *self)
+{
+	for (int i = 0; i < self->nr_areas; i++) {
+		struct area *a = &self->area[i];
+
+		if (!read_kcore(a->start, a->last, a->end - a->start))
+			return false;
+	}
+	return true;
+}
+
+/* Changing text takes a lock, so all changes that began before this call are over. */
+static bool wait_for_changes(void)
+{
+	return !bp_write_file(BARRIER, "1") && !bp_write_file(BARRIER, "0");
+}
+
+/*
+ * Reads the text to a->last while nobody changes it. Before and after that this
+ * task changes text itself, and back: a change that began before the read is over
+ * when it begins, and one that began during the read is recorded when this looks
+ * for records of others. The log is good up to the mark, where the read began.
+ */
+static int take_copy(FIXTURE_DATA(replay) *self, size_t mark[])
+{
+	for (int try = 0; try < 200; try++) {
+		if (!wait_for_changes())
+			return -EPERM;
+		drain_all(self);
+		for (int i = 0; i < self->nr_listeners; i++)
+			mark[i] = self->listener[i].len;
+		if (!read_areas(self))
+			return -EIO;
+		if (!wait_for_changes())
+			return -EPERM;
+		drain_all(self);
+		if (only_own_records(self, mark))
+			return 0;
+		usleep(100000);
+	}
+	return -ETIMEDOUT;
+}
+
+static void take_first_copy(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	size_t mark[BP_MAX_CPUS];
+
+	ASSERT_EQ(0, take_copy(self, mark));
+	for (int i = 0; i < self->nr_areas; i++)
+		memcpy(self->area[i].first, self->area[i].last,
+		       self->area[i].end - self->area[i].start);
+	for (int i = 0; i < self->nr_listeners; i++)
+		self->listener[i].len = 0;
+}
+
+/* The log ends where the copy was taken. */
+static void take_last_copy(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	size_t mark[BP_MAX_CPUS];
+
+	ASSERT_EQ(0, take_copy(self, mark));
+	for (int i = 0; i < self->nr_listeners; i++)
+		self->listener[i].len = mark[i];
+}
+
+static int compare_pokes(const void *a, const void *b)
+{
+	const struct poke *p = a, *q = b;
+
+	if (p->time != q->time)
+		return p->time < q->time ? -1 : 1;
+	return p->seq < q->seq ? -1 : p->seq > q->seq;
+}
+
+/* The pokes of all CPUs in the order of their times */
+static void merge(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	struct perf_event_header *h;
+	struct poke p;
+	size_t max = 0;
+
+	for (int i = 0; i < self->nr_listeners; i++) {
+		struct listener *l = &self->listener[i];
+		__u64 time = 0;
+		size_t pos = 0;
+
+		while ((h = next_record(l, &pos))) {
+			EXPECT_NE(PERF_RECORD_LOST, h->type);
+			if (!decode(h, &p))
+				continue;
+			EXPECT_EQ(NULL, what_is_wrong(h, sizeof(struct trailer))) {
+				TH_LOG("%s: %s, %d -> %d bytes", name_of(p.addr),
+				       what_is_wrong(h, sizeof(struct trailer)),
+				       p.old_len, p.new_len);
+			}
+			EXPECT_EQ(l->cpu, p.cpu);
+			EXPECT_LE(time, p.time);
+			time = p.time;
+			if (self->nr_pokes == max) {
+				max = 2 * max + 1024;
+				self->poke = realloc(self->poke, max * sizeof(p));
+				ASSERT_NE(NULL, self->poke);
+			}
+			p.seq = self->nr_pokes;
+			self->poke[self->nr_pokes++] = p;
+		}
+	}
+	qsort(self->poke, self->nr_pokes, sizeof(p), compare_pokes);
+}
+
+static bool report(FIXTURE_DATA(replay) *self)
+{
+	if (self->reported == MAX_REPORTED)
+		ksft_print_msg("and more\n");
+	return self->reported++ < MAX_REPORTED;
+}
+
+/* Puts bytes in the place of others that must be there. */
+static void apply(FIXTURE_DATA(replay) *self, struct area *a, const struct poke *p, bool forwards)
+{
+	const unsigned char *from = forwards ? p->old : p->new;
+	const unsigned char *to = forwards ? p->new : p->old;
+	unsigned int from_len = forwards ? p->old_len : p->new_len;
+	unsigned int to_len = forwards ? p->new_len : p->old_len;
+	bool differs = false;
+
+	for (unsigned int i = 0; i < from_len || i < to_len; i++) {
+		unsigned long at = p->addr + i - a->start;
+
+		if (p->addr + i < a->start || p->addr + i >= a->end)
+			continue;
+		if (i < from_len && !a->unknown[at] && a->now[at] != from[i])
+			differs = true;
+	}
+	if (differs && report(self))
+		ksft_print_msg("%s, %s: %s: record of CPU %d, tid %d, time %llu has %s -> %s, there was %s\n",
+			       forwards ? "forwards" : "backwards", a->name, name_of(p->addr),
+			       p->cpu, p->tid, p->time, hex(p->old, p->old_len),
+			       hex(p->new, p->new_len),
+			       p->addr >= a->start && p->addr + from_len <= a->end ?
+			       hex(a->now + (p->addr - a->start), from_len) : "?");
+
+	for (unsigned int i = 0; i < from_len || i < to_len; i++) {
+		unsigned long at = p->addr + i - a->start;
+
+		if (p->addr + i < a->start || p->addr + i >= a->end)
+			continue;
+		a->unknown[at] = i >= to_len;
+		a->has_unknown |= a->unknown[at];
+		if (i < to_len)
+			a->now[at] = to[i];
+	}
+}
+
+static void compare(FIXTURE_DATA(replay) *self, struct area *a, const unsigned char *want,
+		    bool forwards)
+{
+	size_t size = a->end - a->start;
+
+	if (!memcmp(a->now, want, size))
+		return;
+	for (size_t i = 0, end; i < size; i = end) {
+		for (end = i; end < size && !a->unknown[end] && a->now[end] != want[end]; end++)
+			;
+		if (end > i && report(self))
+			ksft_print_msg("%s, %s: %lx %s, %zu bytes: replayed %s, is %s\n",
+				       forwards ? "forwards" : "backwards", a->name,
+				       a->start + i, name_of(a->start + i), end - i,
+				       hex(a->now + i, end - i), hex(want + i, end - i));
+		if (end == i)
+			end++;
+	}
+}
+
+static void replay(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self, bool forwards)
+{
+	self->reported = 0;
+	for (int i = 0; i < self->nr_areas; i++) {
+		struct area *a = &self->area[i];
+
+		memcpy(a->now, forwards ? a->first : a->last, a->end - a->start);
+		if (a->has_unknown)
+			memset(a->unknown, 0, a->end - a->start);
+		a->has_unknown = false;
+	}
+	for (size_t n = 0; n < self->nr_pokes; n++) {
+		struct poke *p = &self->poke[forwards ? n : self->nr_pokes - 1 - n];
+
+		for (int i = 0; i < self->nr_areas; i++) {
+			struct area *a = &self->area[i];
+
+			if (p->addr < a->end && p->addr + p->old_len + p->new_len > a->start)
+				apply(self, a, p, forwards);
+		}
+	}
+	for (int i = 0; i < self->nr_areas; i++) {
+		struct area *a = &self->area[i];
+
+		compare(self, a, forwards ? a->last : a->first, forwards);
+	}
+	EXPECT_EQ(0, self->reported) {
+		TH_LOG("%s, the records do not lead from one copy to the other",
+		       forwards ? "forwards" : "backwards");
+	}
+}
+
+/* Pokes of the areas from one to before another since the marks */
+static int pokes_since(FIXTURE_DATA(replay) *self, const size_t mark[], int from, int to)
+{
+	struct perf_event_header *h;
+	struct poke p;
+	int nr = 0;
+
+	for (int l = 0; l < self->nr_listeners; l++) {
+		size_t pos = mark[l];
+
+		while ((h = next_record(&self->listener[l], &pos))) {
+			if (!decode_body(h, &p))
+				continue;
+			for (int i = from; i < to; i++)
+				nr += p.addr >= self->area[i].start && p.addr < self->area[i].end;
+		}
+	}
+	return nr;
+}
+
+/* The kernel's own text is there from boot on: it neither begins nor ceases. */
+static void expect_text_stays(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	struct area *text = &self->area[0];
+
+	for (size_t n = 0; n < self->nr_pokes; n++) {
+		struct poke *p = &self->poke[n];
+
+		if (p->addr < text->start || p->addr >= text->end)
+			continue;
+		EXPECT_EQ(p->old_len, p->new_len) {
+			TH_LOG("%s", name_of(p->addr));
+		}
+	}
+}
+
+/* Includes records that were lost after the last one that is in the ring */
+static void expect_nothing_lost(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	struct { __u64 value, lost; } counter;
+
+	for (int i = 0; i < self->nr_listeners; i++) {
+		struct listener *l = &self->listener[i];
+
+		ASSERT_EQ(sizeof(counter), read(l->fd, &counter, sizeof(counter)));
+		EXPECT_EQ(0, counter.lost);
+	}
+}
+
+/* Once the records are complete: everything that they have to be. */
+static void prove(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	take_last_copy(_metadata, self);
+	expect_nothing_lost(_metadata, self);
+	merge(_metadata, self);
+	replay(_metadata, self, true);
+	replay(_metadata, self, false);
+	expect_text_stays(_metadata, self);
+	TH_LOG("%zu records in all", self->nr_pokes);
+}
+
+static pid_t start(provoke_fn run, int cpu, int rounds)
+{
+	pid_t pid = bp_fork();
+
+	if (!pid) {
+		setpriority(PRIO_PROCESS, 0, 0);
+		_exit(bp_pin(cpu) ? KSFT_FAIL : run(cpu, rounds));
+	}
+	return pid;
+}
+
+/* A CPU that never was online has no listener. */
+static int take_cpu_away_and_back(FIXTURE_DATA(replay) *self)
+{
+	bool first = self->comes && !self->times_taken;
+
+	if (bp_cpu_online(self->hotplug_cpu, false))
+		return 0;
+	self->times_taken++;
+	return bp_cpu_online(self->hotplug_cpu, true) ? :
+	       first ? add_listener(self, self->hotplug_cpu, true) : 0;
+}
+
+/* Keeps the rings empty until the children have ended; the worst of their ends. */
+static int drain_while_running(FIXTURE_DATA(replay) *self, pid_t pid[], int nr)
+{
+	int status, worst = 0, left = nr;
+
+	for (int turn = 1; left; turn++) {
+		drain_all(self);
+		for (int i = 0; i < nr; i++) {
+			if (!pid[i] || waitpid(pid[i], &status, WNOHANG) != pid[i])
+				continue;
+			bp_forget_child(pid[i]);
+			pid[i] = 0;
+			left--;
+			status = WIFEXITED(status) ? WEXITSTATUS(status) : KSFT_FAIL;
+			if (status == KSFT_FAIL || !worst)
+				worst = status;
+		}
+		if (self->hotplug_cpu && turn % 100 == 0 && take_cpu_away_and_back(self))
+			worst = KSFT_FAIL;
+		usleep(2000);
+	}
+	return worst;
+}
+
+/* If both copies were equal it would be a proof of nothing. */
+static void leave_something_changed(struct __test_metadata *_metadata, bool bpf)
+{
+	unsigned long offset;
+
+	EXPECT_LE(0, open_tracepoint("task/task_rename"));
+	open_inner_kprobe(probed[2], &offset);
+	if (bpf)
+		EXPECT_LE(0, load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 40));
+}
+
+/* Neighbours are of other kinds: a CPU changes text in several ways at a time. */
+static int start_all(FIXTURE_DATA(replay) *self, const struct phase *phase, pid_t pid[])
+{
+	int kinds = phase->run ? 1 : ARRAY_SIZE(at_once), nr = 0;
+	int cpus = self->cpus.nr;
+
+	if (self->hotplug_cpu && cpus > 1)
+		cpus--;
+	for (int copy = 0; copy < (phase->copies ? : 1); copy++) {
+		for (int n = 0; n < kinds; n++) {
+			if (nr == BP_MAX_CHILDREN)
+				return nr;
+			pid[nr] = start(phase->run ? : at_once[n],
+					self->cpus.cpu[(n + copy) % cpus], phase->rounds);
+			if (pid[nr++] < 0)
+				return -EAGAIN;
+		}
+	}
+	return nr;
+}
+
+static void run_phase(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self,
+		      const struct phase *phase)
+{
+	int nr, worst, text = phase->text, pokes[2];
+	bool comes = self->comes && !self->times_taken;
+	size_t mark[BP_MAX_CPUS] = { };
+	pid_t pid[BP_MAX_CHILDREN];
+
+	drain_all(self);
+	for (int i = 0; i < self->nr_listeners; i++)
+		mark[i] = self->listener[i].len;
+	nr = start_all(self, phase, pid);
+	ASSERT_LT(0, nr);
+	if (comes) {
+		EXPECT_EQ(0, take_cpu_away_and_back(self));
+		/* Each lock prefix was something else while there was one CPU. */
+		if (klog_has("switching to SMP code"))
+			text = 1000;
+	}
+	worst = drain_while_running(self, pid, nr);
+	EXPECT_NE(KSFT_FAIL, worst);
+	if (worst == KSFT_SKIP && phase->run) {
+		self->lacks_something = true;
+		return;
+	}
+	drain_all(self);
+	pokes[0] = pokes_since(self, mark, 0, 1);
+	pokes[1] = pokes_since(self, mark, 1, self->nr_areas);
+	EXPECT_LE(text, pokes[0]);
+	EXPECT_LE(phase->elsewhere, pokes[1]);
+	TH_LOG("%s: %d records of the kernel's text, %d of %d other areas", phase->name,
+	       pokes[0], pokes[1], self->nr_areas - 1);
+}
+
+TEST_F(replay, leads_from_one_copy_to_the_other_and_back)
+{
+	if (self->hotplug_cpu) {
+		ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+		klogctl(5, NULL, 0);
+	}
+	take_first_copy(_metadata, self);
+	for (const struct phase *phase = variant->phases; phase->name; phase++)
+		run_phase(_metadata, self, phase);
+	if (self->hotplug_cpu)
+		EXPECT_LT(0, self->times_taken);
+	leave_something_changed(_metadata, variant->areas);
+	prove(_metadata, self);
+	if (self->lacks_something)
+		SKIP(return, "this kernel lacks what is absent above");
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * PERF_RECORD_TEXT_POKE: records of changes of the kernel's text.
+ *
+ * The rule: every change of a byte of kernel text after boot is in a record, and the
+ * records, put in order by their time, take an old copy of the text to a new one and back
+ * again, byte for byte. After the time of a record no CPU executes the old text.
+ *
+ * An event of a CPU gets the changes which that CPU makes, so the tests have one for each
+ * CPU.
+ */
+#ifndef TEXT_POKE_H
+#define TEXT_POKE_H
+
+#include <linux/bpf.h>
+
+#include "bp_test.h"
+
+/* Thousands of instructions are changed, each with interrupts to all CPUs. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	600
+
+#define TRACING		"/sys/kernel/tracing"
+#define FEATURES	"/sys/kernel/debug/sched/features"
+#define ARM_KPROBES	"/sys/kernel/debug/kprobes/enabled"
+#define OPTIMIZE	"/proc/sys/debug/kprobes-optimization"
+#define BPF_STATS	"/proc/sys/kernel/bpf_stats_enabled"
+#define SCHEDSTATS	"/proc/sys/kernel/sched_schedstats"
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+#define KPTR_RESTRICT	"/proc/sys/kernel/kptr_restrict"
+#define KGDBTS		"/sys/module/kgdbts/parameters/kgdbts"
+
+/* A tracepoint that is switched by take_copy() alone */
+#define BARRIER		TRACING "/events/signal/signal_generate/enable"
+#define INT3		0xcc
+#define MAX_AREAS	8
+#define MAX_REPORTED	20
+
+/* ------------------------------------------------------------------ listeners */
+
+/* The trailer of the records of a listener made by poke_attr() */
+struct trailer {
+	__u32 pid, tid;
+	__u64 time;
+	__u32 cpu, res;
+};
+
+struct poke {
+	__u64 time;
+	__u64 addr;
+	__u32 tid;
+	__u32 cpu;
+	size_t seq;
+	unsigned int old_len;
+	unsigned int new_len;
+	const unsigned char *old;
+	const unsigned char *new;
+};
+
+/* A listener keeps the records of its ring in a log. */
+struct listener {
+	int cpu;
+	int fd;
+	struct bp_ring ring;
+	char *log;
+	size_t len;
+	size_t size;
+};
+
+struct perf_event_attr poke_attr(void);
+
+/* The same for a breakpoint that is never hit */
+struct perf_event_attr breakpoint_attr(void);
+
+int listen_with(struct listener *l, struct perf_event_attr *attr, pid_t pid, int cpu, int pages);
+void drain(struct listener *l);
+void unlisten(struct listener *l);
+
+/* The record at *pos of the log, which moves behind it; NULL at the end. */
+struct perf_event_header *next_record(struct listener *l, size_t *pos);
+
+/* The part of a record that the kind says, without its trailer */
+struct text_poke {
+	struct perf_event_header header;
+	__u64 addr;
+	__u16 old_len;
+	__u16 new_len;
+	unsigned char bytes[];
+};
+
+size_t poke_size(const struct text_poke *r);
+bool decode_body(const struct perf_event_header *h, struct poke *p);
+bool decode(const struct perf_event_header *h, struct poke *p);
+
+/*
+ * Checks what holds for any record; returns a reason why it is wrong, or NULL. Both
+ * lengths differ only where text begins, or ceases, to be text.
+ */
+const char *what_is_wrong(const struct perf_event_header *h, size_t trailer);
+
+/* The pokes in the log for which the function is true */
+int count_if(struct listener *l, bool (*is_it)(const struct poke *p, __u64 addr, __u32 len),
+	     __u64 addr, __u32 len);
+
+/* Pokes at exactly this address; all of the log if it is 0 */
+int count_at(struct listener *l, __u64 addr);
+
+void forget(struct listener *l);
+
+/* --------------------------------------------------------------------- probes */
+
+/* Functions to put a probe on: nothing depends on one of them in particular. */
+#define NR_PROBED	8
+
+extern const char * const probed[NR_PROBED];
+
+/*
+ * A probe of perf's own, gone with its descriptor. The text is changed when it
+ * is opened and when it is closed, by the caller.
+ */
+int open_kprobe(const char *func, unsigned long offset, bool ret);
+
+/*
+ * Behind the place where ftrace calls, so that it is a breakpoint. Where the
+ * next instruction begins the kernel knows: it refuses the rest.
+ */
+int open_inner_kprobe(const char *func, unsigned long *offset);
+
+/* ------------------------------------------------------------------------ BPF */
+
+#define INSN(c, d, s, o, i) \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+
+#define MOV(reg, value)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, value)
+#define EXIT()		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+int sys_bpf(int cmd, union bpf_attr *attr);
+int load_insns(int type, const struct bpf_insn *insn, int nr);
+
+/* Returns result, and is as long as nr instructions make it. */
+int load_program(int type, int result, int nr);
+
+/*
+ * What a program must say of itself so that others can be called where it
+ * begins: that it is a function, the only one, named "target", of one pointer.
+ */
+int load_target(void);
+
+/* Runs before or after the target, as long as the descriptor of its link is open. */
+int attach_to(int target, int where);
+
+/* Where the program was put, and how long it is; false if it was not compiled */
+bool program_text(int fd, __u64 *addr, __u32 *len);
+
+__u64 program_runs(int fd);
+int run_program(int fd, int times);
+
+/* ---------------------------------------------------------------- kernel text */
+
+/*
+ * A stretch of text that is alive throughout. A byte is unknown where a record
+ * says that text began, or ceased, to be there.
+ */
+struct area {
+	const char *name;
+	unsigned long start;
+	unsigned long end;
+	unsigned char *first;
+	unsigned char *last;
+	unsigned char *now;
+	bool *unknown;
+	bool has_unknown;
+};
+
+bool read_kcore(unsigned long start, void *buf, size_t size);
+
+/* The symbol that an address belongs to */
+const char *name_of(unsigned long addr);
+
+const char *hex(const unsigned char *p, size_t len);
+
+/* The mapping an address is in; kernel addresses are only told to those restricted */
+bool find_mapping(unsigned long addr, unsigned long *start, unsigned long *end);
+
+/* Sums up what was lost, and counts the pokes. */
+void count_all(struct listener *l, int *pokes, long long *lost, int *lost_records);
+
+#ifdef TEXT_POKE_FIXTURE
+
+/* A fixture whose tests change one byte: that of an instruction with a probe */
+FIXTURE(record)
+{
+	struct perf_event_attr attr;
+	struct listener listener;
+	struct bp_cpus cpus;
+	const char *func;
+	unsigned long offset;
+	__u64 addr;
+	char optimize[16];
+	char paranoid[16];
+	char kptr_restrict[16];
+	int hotplug_cpu;
+	int cpu;
+};
+
+FIXTURE_SETUP(record)
+{
+	int fd = -ENOENT;
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
+	ASSERT_EQ(0, bp_read_file(KPTR_RESTRICT, self->kptr_restrict,
+				  sizeof(self->kptr_restrict)));
+	if (!bp_read_file(OPTIMIZE, self->optimize, sizeof(self->optimize)))
+		bp_write_file(OPTIMIZE, "0");
+	for (unsigned int i = 0; i < ARRAY_SIZE(probed) && fd < 0; i++) {
+		self->func = probed[i];
+		fd = open_inner_kprobe(self->func, &self->offset);
+	}
+	if (fd < 0)
+		SKIP(return, "needs kprobes");
+	close(fd);
+	self->addr = (unsigned long)bp_ksym(self->func);
+	ASSERT_NE(0, self->addr);
+	self->addr += self->offset;
+	self->attr = poke_attr();
+	self->cpus = bp_online_cpus();
+	self->cpu = self->cpus.cpu[0];
+	ASSERT_EQ(0, bp_pin(self->cpu));
+}
+
+FIXTURE_TEARDOWN(record)
+{
+	if (self->hotplug_cpu)
+		EXPECT_EQ(0, bp_cpu_online(self->hotplug_cpu, true));
+	if (self->optimize[0])
+		bp_write_file(OPTIMIZE, self->optimize);
+	if (self->paranoid[0])
+		bp_write_file(PARANOID, self->paranoid);
+	if (self->kptr_restrict[0])
+		bp_write_file(KPTR_RESTRICT, self->kptr_restrict);
+	bp_teardown(_metadata);
+}
+
+/* Twice: the probe in, the probe out */
+static inline void poke_twice(struct __test_metadata *_metadata, FIXTURE_DATA(record) *self)
+{
+	int fd = open_kprobe(self->func, self->offset, false);
+
+	ASSERT_LE(0, fd);
+	close(fd);
+}
+
+static inline int listen_here(FIXTURE_DATA(record) *self)
+{
+	return listen_with(&self->listener, &self->attr, -1, self->cpu, 16);
+}
+
+#endif
+
+#endif /* TEXT_POKE_H */
