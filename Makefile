@@ -110,13 +110,14 @@ baseline: deps-test out/base/bzImage root
 
 # The clock of this machine counts instructions: each run gives the same figures.
 bench: out/bzImage out/base/bzImage root
-	@$(WITH_QEMU) $(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) --out out/bench
+	@$(WITH_QEMU) $(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) \
+		--out out/bench $(if $(DOC),--doc build/linux/Documentation/core-api)
 
 # ---- the series ---------------------------------------------------------------
 
 check:
 	@$(BIN)/check
-	@for t in verdict_test watchdog_test; do $(QEMU)/$$t > /dev/null || \
+	@for t in verdict_test watchdog_test bench_report_test; do $(QEMU)/$$t > /dev/null || \
 		{ echo "check: $(QEMU)/$$t fails" >&2; exit 1; }; done
 
 export:
@@ -154,7 +155,8 @@ help:
 #: make shell     boot the kernel to a prompt
 #: make test      run all tests, both kernels, 2 and 4 CPUs; ends with the verdict
 #: make test ONLY=perf_modify     one suite; ONLY=perf_modify:GLOB some of its tests
-#: make bench     instructions per operation, next to the unpatched kernel
+#: make bench     instructions and register writes per operation, next to the unpatched
+#:                kernel; fails if one exceeds its limit; DOC=1 writes the page
 #: make baseline  record which stock tests pass on the unpatched kernel
 #:
 #: make tree      base + series + overlay -> build/linux, one commit per patch
