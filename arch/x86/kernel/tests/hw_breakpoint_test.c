@@ -663,8 +663,8 @@ static void an_equal_set_costs_no_register_write(struct kunit *test)
 		KUNIT_EXPECT_GE(test, dr_test_slot_now(test, &dr_test_words[i]), 0);
 }
 
-/* Has @f those breakpoints of @set installed, and no other, that were @installed. */
-static void install_set(struct fixture *f, unsigned int installed, unsigned int set)
+/* Installs the breakpoints of @f that are in @set instead of those that are @installed. */
+static void install_set(struct dr_test *f, unsigned int installed, unsigned int set)
 {
 	int i;
 
@@ -680,33 +680,33 @@ static void install_set(struct fixture *f, unsigned int installed, unsigned int 
 	arch_hw_breakpoint_commit();
 }
 
-static bool only_set_is_armed(struct fixture *f, unsigned int set)
+static bool only_set_is_armed(struct dr_test *f, unsigned int set)
 {
-	struct regs regs;
+	struct dr_test_regs regs;
 	int i, slot;
 
-	read_regs(&regs);
+	dr_test_read_regs(&regs);
 	for (i = 0; i < HBP_NUM; i++) {
-		slot = slot_at(&regs, &words[i]);
+		slot = dr_test_slot_at(&regs, &dr_test_words[i]);
 		if ((slot >= 0) != !!(set & BIT(i)))
 			return false;
 		if (slot >= 0 && dr7_ctl(regs.dr7, slot) != f->bp[i]->hw.info.ctl)
 			return false;
 	}
 
-	return nr_enabled(&regs) == hweight32(set) && regs.dr7 == regs.books;
+	return dr_test_nr_enabled(&regs) == hweight32(set) && regs.dr7 == regs.cpu_dr7;
 }
 
 /* From nothing, to nothing, and from each set of slots to each other one */
 static void any_set_is_replaced_by_any_other(struct kunit *test)
 {
 	unsigned int all = BIT(HBP_NUM) - 1, from, to, wrong = 0;
-	struct fixture *f = test->priv;
+	struct dr_test *f = test->priv;
 	int i, missed = 0;
 
 	for (i = 0; i < HBP_NUM; i++)
-		arm(test, i, watch(&words[i], 1 << i,
-				   i & 1 ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W));
+		dr_test_arm(test, i, dr_test_watch(&dr_test_words[i], 1 << i,
+						   i & 1 ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W));
 
 	local_irq_disable();
 	for (from = 0; from <= all; from++) {
@@ -715,7 +715,7 @@ static void any_set_is_replaced_by_any_other(struct kunit *test)
 			install_set(f, from, to);
 			wrong += !only_set_is_armed(f, to);
 			for (i = 0; i < HBP_NUM; i++)
-				missed += write_hits(f, i) != !!(to & BIT(i));
+				missed += dr_test_write_hits(f, i) != !!(to & BIT(i));
 			install_set(f, to, from);
 			wrong += !only_set_is_armed(f, from);
 		}
@@ -730,22 +730,22 @@ static void any_set_is_replaced_by_any_other(struct kunit *test)
 /* A task that is switched in finds nothing armed: any slot would do. */
 static void each_returns_to_its_slot_when_nothing_is_armed(struct kunit *test)
 {
-	struct regs before, none, after;
-	struct fixture *f = test->priv;
+	struct dr_test_regs before, none, after;
+	struct dr_test *f = test->priv;
 	int i;
 
 	for (i = 0; i < HBP_NUM; i++)
-		arm_word(test, i);
+		dr_test_arm_word(test, i);
 
 	local_irq_disable();
-	read_regs(&before);
+	dr_test_read_regs(&before);
 	install_set(f, BIT(HBP_NUM) - 1, 0);
-	read_regs(&none);
+	dr_test_read_regs(&none);
 	install_set(f, 0, BIT(HBP_NUM) - 1);
-	read_regs(&after);
+	dr_test_read_regs(&after);
 	local_irq_enable();
 
-	KUNIT_EXPECT_EQ(test, nr_enabled(&none), 0);
+	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&none), 0);
 	KUNIT_EXPECT_MEMEQ(test, &after, &before, sizeof(after));
 }
 
