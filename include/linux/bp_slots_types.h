@@ -7,6 +7,7 @@
 #define _LINUX_BP_SLOTS_TYPES_H
 
 #include <linux/rbtree_types.h>
+#include <linux/spinlock_types.h>
 #include <linux/types.h>
 
 struct bp_holder;
@@ -15,15 +16,16 @@ struct bp_holder;
 
 /**
  * struct bp_domain - the claims that follow one execution context around
+ * @lock: protects the domain; see bp_slots.c
+ * @bound_guaranteed: number of guaranteed claims in @bound
  * @bound: claims that are bound to one CPU, ordered by CPU
  * @any: the other claims, which hold on every CPU, by class
  * @any.guaranteed: their weight
  * @any.flexible: number of flexible ones
- *
- * All fields belong to the lock of the books the domain is used with.
- * A domain of zeros is empty.
  */
 struct bp_domain {
+	raw_spinlock_t	lock;
+	u32		bound_guaranteed;
 	struct rb_root	bound;
 	struct {
 		u32	guaranteed;
@@ -32,28 +34,37 @@ struct bp_domain {
 };
 
 /**
+ * bp_domain_init - prepare a domain of zeros, which has no claims
+ * @domain: the domain
+ */
+void bp_domain_init(struct bp_domain *domain);
+
+/**
  * struct bp_claim - a right to registers
- * @link: in the list of all claims
+ * @link: in the list of the claims of a shard, or of CPUs and of the machine
  * @node: link in bp_domain::bound, if @domain and @cpu >= 0
- * @holder: for those who list the claims, who has it; set before the first use
- *	by whoever embeds the claim, NULL in a perf event
- * @domain: whose claim it is; NULL for one of a CPU itself or of the machine
+ * @holder: for a list of the claims, what holds the claim; set before the first
+ *	use by whatever embeds the claim, NULL in a perf event
+ * @domain: domain that holds the claim; NULL for one of a CPU itself or of the
+ *	machine
  * @cpu: where it holds; -1 for every CPU: that its domain may run on, or of the
  *	machine
+ * @shard: of a domain: CPU on which it was made
  * @class: class of registers
  * @weight: how many registers of the class
  * @flexible: shares one register with the other flexible claims
- * @held: it stands in the books
+ * @held: it is accounted
  *
- * All but @holder is written under the lock of the books only.  A claim of zeros
- * is not held.
+ * All but @holder is written under the locks of the accounting only; see
+ * bp_slots.c.  A claim of zeros is not held.
  */
 struct bp_claim {
 	struct list_head	link;
 	struct rb_node		node;
 	const struct bp_holder	*holder;
 	struct bp_domain	*domain;
-	int			cpu;
+	s16			cpu;
+	u16			shard;
 	u8			class;
 	u8			weight;
 	bool			flexible;

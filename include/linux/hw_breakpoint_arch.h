@@ -22,6 +22,7 @@
  *  hw_breakpoint_weight(attr)		registers that a breakpoint takes, 1
  *  arch_hw_breakpoint_begin()		install and uninstall may defer what they do
  *  arch_hw_breakpoint_commit()		  to the hardware, from begin to commit
+ *  arch_hw_breakpoint_change()	change an installed breakpoint, in its register
  *  arch_hw_breakpoint_repoint()	change an installed breakpoint in any context
  *  arch_hw_breakpoint_reg()		read back a register of this CPU
  *  arch_is_ptrace_breakpoint()		true for a breakpoint of a task's debugger
@@ -103,10 +104,12 @@ void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
  * struct bp_version - what a member of a kernel-wide set watches
  * @range: for those who read it
  * @hw: the same for the architecture; its own state in it is not valid
+ * @base: serial that was the newest of the whole set when this version was made
  */
 struct bp_version {
 	struct hw_breakpoint_range	range;
 	struct arch_hw_breakpoint	hw;
+	u64				base;
 };
 
 /* Maximum writer nesting on one CPU (task, softirq, IRQ, #DB, NMI, #DB), with margin */
@@ -114,8 +117,7 @@ struct bp_version {
 
 /**
  * struct bp_versions - current and former versions of a member of a kernel-wide set
- * @serial: changes with each version
- * @now: index of the current version
+ * @now: serial of the current version and, in the low bits, its index
  * @depth: number of writers, each of which interrupted the one before
  * @version: two for each depth
  *
@@ -123,11 +125,16 @@ struct bp_version {
  * writer uses the one that is not @now.
  */
 struct bp_versions {
-	unsigned int		serial;
-	unsigned int		now;
+	unsigned long		now;
 	unsigned int		depth;
 	struct bp_version	version[2 * BP_VERSIONS_DEPTH];
 };
+
+/* The index in @now of struct bp_versions */
+static inline unsigned int bp_version_index(unsigned long now)
+{
+	return now % (2 * BP_VERSIONS_DEPTH);
+}
 
 /**
  * bp_read_version - read the current version of what a breakpoint watches
@@ -135,20 +142,24 @@ struct bp_versions {
  * @v: filled in
  *
  * A writer that interrupts the reader on this CPU may reuse the entry that is
- * being read: read again if @serial has changed.
+ * being read: read again if @now has changed.
  *
  * Context: Any, on the CPU of the event.
+ * Return: @now of the version.
  */
-static inline void bp_read_version(const struct bp_versions *versions, struct bp_version *v)
+static inline unsigned long bp_read_version(const struct bp_versions *versions,
+					    struct bp_version *v)
 {
-	unsigned int serial;
+	unsigned long now;
 
 	do {
-		serial = READ_ONCE(versions->serial);
+		now = READ_ONCE(versions->now);
 		barrier();
-		*v = versions->version[READ_ONCE(versions->now)];
+		*v = versions->version[bp_version_index(now)];
 		barrier();
-	} while (serial != READ_ONCE(versions->serial));
+	} while (now != READ_ONCE(versions->now));
+
+	return now;
 }
 
 /* ---- Kernel debuggers ---- */
@@ -192,6 +203,16 @@ int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *hol
 int dbg_release_wide_bp_slot(struct bp_claim *claim);
 
 /**
+ * dbg_release_wide_bp_slot_late - release a debugger's claim when the CPUs run
+ * @claim: the claim; one that is not held is left alone
+ *
+ * For what dbg_release_wide_bp_slot() could not release.
+ *
+ * Context: Any but NMI, outside the debugger.
+ */
+void dbg_release_wide_bp_slot_late(struct bp_claim *claim);
+
+/**
  * release_wide_bp_slot - release the claim of a kernel-wide breakpoint
  * @cpu_events: what register_wide_hw_breakpoint() returned
  *
@@ -221,6 +242,14 @@ void hw_breakpoint_evict_flexible(void);
 #ifndef arch_hw_breakpoint_begin
 static inline void arch_hw_breakpoint_begin(void) { }
 static inline void arch_hw_breakpoint_commit(void) { }
+#endif
+
+#ifdef arch_hw_breakpoint_change
+static inline bool bp_can_change(void) { return true; }
+#else
+static inline bool bp_can_change(void) { return false; }
+static inline void arch_hw_breakpoint_change(struct perf_event *bp,
+					     const struct arch_hw_breakpoint *hw) { }
 #endif
 
 #ifdef arch_hw_breakpoint_repoint

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/hw_breakpoint/slots: who holds the breakpoint registers.
+ * /sys/kernel/debug/hw_breakpoint/slots: holders of the breakpoint registers.
  *
- * "No space left on device" does not say who took it.  This lists each claim and
- * what the registers of each CPU hold.  It is the only place where claims are
- * traced back to events and tasks: the books know neither.
+ * ENOSPC does not name the holders.  The file lists each claim and the content of
+ * the registers of each CPU.  This is the only place where claims are traced back
+ * to events and tasks: the accounting knows neither.
  *
- * Claims are copied one by one under the lock of the books, which keeps the event
- * that a claim is in from being freed; RCU keeps the tasks that it points to.
+ * Claims are copied one by one under a lock that their release needs, so that the
+ * event that embeds a claim is not freed; RCU keeps the tasks that it points to.
  */
 
 #include <linux/cpu.h>
@@ -26,11 +26,11 @@
 
 #include "bp_internal.h"
 
-/* Bytes that a line takes, more or less */
+/* Bytes of a line, estimated */
 #define LINE_SIZE	160
 
 /**
- * struct bp_who - whose a breakpoint is
+ * struct bp_who - owner of a breakpoint
  * @owner: "perf", "ptrace", "kernel" or "kgdb"
  * @pid: the process that opened it, or the debugger; 0 if there is none now
  * @handler: of "kernel", what is called at a hit
@@ -46,11 +46,11 @@ struct bp_who {
 };
 
 /**
- * struct bp_line - what there is to say about a claim or a register
+ * struct bp_line - content of a line about a claim or a register
  * @what: what is watched; armed if there is a breakpoint at all
- * @flexible: it takes turns
- * @who: whose it is
- * @claim: a copy of the claim
+ * @flexible: it is multiplexed
+ * @who: its owner
+ * @claim: a copy of the claim, without its links
  */
 struct bp_line {
 	struct bp_reg_state	what;
@@ -59,15 +59,15 @@ struct bp_line {
 	struct bp_claim		claim;
 };
 
-/* A value that perf puts in place of a task it has let go of */
+/* perf writes TASK_TOMBSTONE in place of a task that it has released. */
 static bool is_task(const struct task_struct *task)
 {
 	return task && task != (void *)-1L;
 }
 
-/* The event stays; both contexts and tasks stay as long as RCU says. */
-static void tell_event(struct bp_line *line, struct perf_event *bp,
-		       struct task_struct *task)
+/* The caller keeps the event from being freed; RCU keeps contexts and tasks. */
+static void describe_event(struct bp_line *line, struct perf_event *bp,
+			   struct task_struct *task)
 {
 	struct perf_event *opened = bp->parent ?: bp;
 	struct task_struct *owner = READ_ONCE(opened->owner);
@@ -92,7 +92,7 @@ static void tell_event(struct bp_line *line, struct perf_event *bp,
 		who->pid = task_tgid_nr(owner);
 }
 
-static void tell_claim(const struct bp_claim *claim, void *arg)
+static void describe_claim(const struct bp_claim *claim, void *arg)
 {
 	const struct bp_holder *holder = claim->holder;
 	struct perf_event_context *ctx = NULL;
@@ -100,7 +100,14 @@ static void tell_claim(const struct bp_claim *claim, void *arg)
 	struct perf_event *bp;
 
 	memset(line, 0, sizeof(*line));
-	line->claim = *claim;
+	/* Not all of it: the links belong to other locks. */
+	line->claim = (struct bp_claim) {
+		.domain		= claim->domain,
+		.cpu		= claim->cpu,
+		.class		= claim->class,
+		.weight		= claim->weight,
+		.flexible	= claim->flexible,
+	};
 	line->what.armed = true;
 
 	if (holder) {
@@ -118,7 +125,7 @@ static void tell_claim(const struct bp_claim *claim, void *arg)
 	line->what.bp_type = bp->attr.bp_type;
 	if (claim->domain)
 		ctx = container_of(claim->domain, struct perf_event_context, bp_domain);
-	tell_event(line, bp, ctx ? READ_ONCE(ctx->task) : NULL);
+	describe_event(line, bp, ctx ? READ_ONCE(ctx->task) : NULL);
 }
 
 /* ---- Lines ---- */
@@ -144,7 +151,7 @@ static const char *type_name(u32 bp_type)
 	}
 }
 
-/* Kernel addresses are for those who read them in /proc/kallsyms. */
+/* Kernel addresses need the permission that /proc/kallsyms needs. */
 static bool may_see_kernel(const struct seq_file *m)
 {
 	return kallsyms_show_value(m->file->f_cred);
@@ -211,7 +218,7 @@ static void show_claims(struct seq_file *m)
 	bp_slots_walk_begin(&bp_machine, &walk);
 	do {
 		rcu_read_lock();
-		found = bp_slots_walk_next(&bp_machine, &walk, tell_claim, &line);
+		found = bp_slots_walk_next(&bp_machine, &walk, describe_claim, &line);
 		rcu_read_unlock();
 		if (found)
 			show_claim(m, &line);
@@ -236,7 +243,7 @@ struct bp_snapshot {
 };
 
 /* On the CPU in question, interrupts off: events stay where they are. */
-static void tell_registers(void *arg)
+static void read_registers(void *arg)
 {
 	struct bp_snapshot *snapshot = arg;
 	unsigned int slot;
@@ -251,7 +258,7 @@ static void tell_registers(void *arg)
 			continue;
 		bp = line->what.event;
 		if (bp)
-			tell_event(line, bp, READ_ONCE(bp->ctx->task));
+			describe_event(line, bp, READ_ONCE(bp->ctx->task));
 		else
 			line->who.owner = "kgdb";
 	}
@@ -292,7 +299,7 @@ static int show_registers(struct seq_file *m)
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
 		memset(snapshot, 0, sizeof(*snapshot));
-		if (smp_call_function_single(cpu, tell_registers, snapshot, 1))
+		if (smp_call_function_single(cpu, read_registers, snapshot, 1))
 			continue;
 		for (slot = 0; slot < bp_machine.class[TYPE_DATA].slots; slot++)
 			show_register(m, cpu, slot, &snapshot->reg[slot]);
@@ -314,11 +321,8 @@ static int slots_show(struct seq_file *m, void *unused)
 
 static int slots_open(struct inode *inode, struct file *file)
 {
-	size_t claims = 0, size;
-	unsigned int class;
+	size_t claims = bp_slots_nr_claims(&bp_machine), size;
 
-	for (class = 0; class < TYPE_MAX; class++)
-		claims += READ_ONCE(bp_machine.class[class].claims);
 	size = (claims + num_online_cpus() * BP_SLOTS_MAX + TYPE_MAX) * LINE_SIZE;
 
 	return single_open_size(file, slots_show, NULL, size);

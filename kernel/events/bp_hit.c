@@ -32,19 +32,11 @@ static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
 	return user_mode(regs) ? bp->attr.exclude_user : bp->attr.exclude_kernel;
 }
 
-void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs)
+/* In a function of its own: the compiler may zero the sample on entry. */
+static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 {
 	struct hw_perf_event *hwc = &bp->hw;
 	struct perf_sample_data data;
-
-	if ((hwc->state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
-		return;
-	if (!bp_is_for_current(bp))
-		return;
-
-	local64_inc(&bp->count);
-	if (!is_sampling_event(bp))
-		return;
 
 	perf_sample_data_init(&data, addr, hwc->last_period);
 	if (hwc->sample_period != 1 || bp->attr.freq) {
@@ -56,6 +48,18 @@ void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 
 	/* Do not throttle: a debugger must not miss a hit. */
 	__perf_event_overflow(bp, 0, &data, regs);
+}
+
+void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs)
+{
+	if ((bp->hw.state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
+		return;
+	if (!bp_is_for_current(bp))
+		return;
+
+	local64_inc(&bp->count);
+	if (is_sampling_event(bp))
+		sample_hit(bp, addr, regs);
 }
 
 void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)

@@ -13,7 +13,9 @@
  * active; those of a whole family also under child_mutex.
  */
 
+#include <linux/build_bug.h>
 #include <linux/export.h>
+#include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -54,6 +56,21 @@ static void set_event(struct perf_event *bp, const struct bp_change *change)
 	bp->hw.info = change->hw;
 }
 
+/* In one batch: no register changes before the whole event has. */
+static void change_armed(struct perf_event *bp, const struct bp_change *change)
+{
+	if (bp_can_change()) {
+		copy_changeable(&bp->attr, change->attr);
+		arch_hw_breakpoint_change(bp, &change->hw);
+		return;
+	}
+
+	/* The breakpoint gets the same slot and stays armed. */
+	arch_uninstall_hw_breakpoint(bp);
+	set_event(bp, change);
+	WARN_ON_ONCE(arch_install_hw_breakpoint(bp));
+}
+
 static void change_event(struct perf_event *bp, struct perf_event_change *core)
 {
 	const struct bp_change *change = container_of(core, struct bp_change, core);
@@ -63,11 +80,8 @@ static void change_event(struct perf_event *bp, struct perf_event_change *core)
 		return;
 	}
 
-	/* In one batch, so that the breakpoint gets the same slot and stays armed. */
 	perf_pmu_disable(bp->pmu);
-	arch_uninstall_hw_breakpoint(bp);
-	set_event(bp, change);
-	WARN_ON_ONCE(arch_install_hw_breakpoint(bp));
+	change_armed(bp, change);
 	perf_pmu_enable(bp->pmu);
 }
 
@@ -82,6 +96,59 @@ static void init_change(struct bp_change *change, const struct perf_event *bp,
 
 /* ---- Families ---- */
 
+#define ATTR_WORDS	(sizeof(struct perf_event_attr) / sizeof(u64))
+
+static_assert(sizeof(struct perf_event_attr) % sizeof(u64) == 0);
+
+/* Ones in the fields that have to be equal */
+static struct perf_event_attr fixed_bits __ro_after_init;
+
+static int __init init_fixed_bits(void)
+{
+	struct perf_event_attr *bits = &fixed_bits;
+
+	memset(bits, 0xff, sizeof(*bits));
+	/* See copy_changeable(). */
+	bits->bp_addr = 0;
+	bits->bp_len = 0;
+	bits->bp_type = 0;
+	bits->sig_data = 0;
+	bits->disabled = 0;
+	/* Programs may use a shorter attr; the rest is zero. */
+	bits->size = 0;
+	/* Without effect: breakpoints have no branch stacks. */
+	bits->branch_sample_type = 0;
+	/* See same_as_opened(). */
+	bits->sample_period = 0;
+	bits->sample_max_stack = 0;
+	bits->enable_on_exec = 0;
+
+	return 0;
+}
+core_initcall(init_fixed_bits);
+
+/* A copy, in which the other fields are made equal, and memcmp() take three times as long. */
+static bool same_fixed(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	const u64 *x = (const u64 *)a, *y = (const u64 *)b, *bits = (const u64 *)&fixed_bits;
+	u64 differ = 0;
+	unsigned int i;
+
+#pragma GCC unroll 32
+	for (i = 0; i < ATTR_WORDS; i++)
+		differ |= (x[i] ^ y[i]) & bits[i];
+
+	return !differ;
+}
+
+/* The fields that perf core changes in event->attr */
+static bool same_as_opened(const struct bp_opened *opened, const struct perf_event_attr *attr)
+{
+	return opened->sample_period == attr->sample_period &&
+	       opened->sample_max_stack == attr->sample_max_stack &&
+	       opened->enable_on_exec == attr->enable_on_exec;
+}
+
 /*
  * Returns true if @attr differs from the attributes that the user gave at open only in
  * modifiable fields. perf has changed some fields of event->attr since.
@@ -89,18 +156,8 @@ static void init_change(struct bp_change *change, const struct perf_event *bp,
 static bool only_changeable_differ(const struct perf_event *event,
 				   const struct perf_event_attr *attr)
 {
-	struct perf_event_attr opened = event->attr;
-
-	opened.sample_period = event->hw.bp_opened.sample_period;
-	opened.sample_max_stack = event->hw.bp_opened.sample_max_stack;
-	opened.enable_on_exec = event->hw.bp_opened.enable_on_exec;
-	/* Programs may use a shorter attr; the rest is zero. */
-	opened.size = attr->size;
-	/* Without effect: breakpoints have no branch stacks. */
-	opened.branch_sample_type = attr->branch_sample_type;
-	copy_changeable(&opened, attr);
-
-	return !memcmp(&opened, attr, sizeof(opened));
+	return same_fixed(&event->attr, attr) &&
+	       same_as_opened(&event->hw.bp_opened, attr);
 }
 
 /* Iterate over the claims of the family of @arg: the claim behind @claim. */
@@ -195,10 +252,9 @@ unlock:
 static bool same_changeable(const struct perf_event_attr *a,
 			    const struct perf_event_attr *b)
 {
-	struct perf_event_attr copy = *a;
-
-	copy_changeable(&copy, b);
-	return !memcmp(&copy, a, sizeof(copy));
+	return a->bp_addr == b->bp_addr && a->bp_len == b->bp_len &&
+	       a->bp_type == b->bp_type && a->sig_data == b->sig_data &&
+	       a->disabled == b->disabled;
 }
 
 /*

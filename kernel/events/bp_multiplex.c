@@ -38,10 +38,8 @@
  * @weight: number of registers that are assigned
  * @nr_flexible: number of registers that are assigned to flexible breakpoints
  * @flexible: these breakpoints, in the order of assignment
- * @available: cached number of registers that guaranteed claims leave
- * @available_ctx: task context for which @available is valid
- * @available_version: version of the accounting for which @available is valid, 0 if it is
- *	not valid
+ * @available: number of registers that guaranteed claims left at the last look
+ * @available_ctx: task context that ran here at the last look
  * @refused: rotation group that found too few registers, NULL if none did since the last
  *	change
  * @refused_epoch: epoch of @refused
@@ -56,7 +54,6 @@ struct bp_assigned {
 
 	unsigned int		available;
 	const struct perf_event_context *available_ctx;
-	unsigned long		available_version;
 
 	const struct perf_event_pmu_context *refused;
 	u32			refused_epoch;
@@ -137,16 +134,15 @@ static unsigned int nr_lower_priority(const struct perf_event *bp,
 
 /* Number of registers that guaranteed claims leave while @ctx (may be NULL) runs here */
 static unsigned int available(struct bp_assigned *assigned, unsigned int class,
-			      const struct perf_event_context *ctx)
+			      struct perf_event_context *ctx)
 {
-	unsigned long version = bp_slots_version(&bp_machine);
+	unsigned int now = bp_slots_available(&bp_machine, class,
+					      ctx ? &ctx->bp_domain : NULL,
+					      smp_processor_id());
 
-	if (assigned->available_version != version || assigned->available_ctx != ctx) {
-		assigned->available = bp_slots_spare(&bp_machine, class,
-						     ctx ? &ctx->bp_domain : NULL,
-						     smp_processor_id());
+	if (assigned->available != now || assigned->available_ctx != ctx) {
+		assigned->available = now;
 		assigned->available_ctx = ctx;
-		assigned->available_version = version;
 		assigned->refused = NULL;
 	}
 
@@ -249,20 +245,23 @@ static bool room_for_flexible(struct perf_event *bp, struct bp_assigned *assigne
 
 /* ---- For the PMU ---- */
 
-int bp_sched_in(struct perf_event *bp)
+static bool has_room(const struct bp_assigned *assigned, const struct bp_claim_spec *spec)
+{
+	return !spec->flexible &&
+	       assigned->weight + spec->weight <= bp_machine.class[spec->class].slots;
+}
+
+/* Out of line: not needed in a task switch between guaranteed breakpoints. */
+static noinline int make_room_and_install(struct perf_event *bp, struct bp_assigned *assigned)
 {
 	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
-	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[spec.class]);
 	bool room;
 	int err;
-
-	lockdep_assert_irqs_disabled();
 
 	room = spec.flexible ? room_for_flexible(bp, assigned, &spec) :
 			       room_for_guaranteed(assigned, &spec);
 	if (!room)
 		return -ENOSPC;
-
 	err = arch_install_hw_breakpoint(bp);
 	if (err)
 		return err;
@@ -276,6 +275,31 @@ int bp_sched_in(struct perf_event *bp)
 	return 0;
 }
 
+static noinline void unlist_flexible(struct perf_event *bp, struct bp_assigned *assigned)
+{
+	assigned->nr_flexible--;
+	list_del(&bp->hw.bp_flexible);
+}
+
+int bp_sched_in(struct perf_event *bp)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[spec.class]);
+	int err;
+
+	lockdep_assert_irqs_disabled();
+
+	if (unlikely(!has_room(assigned, &spec)))
+		return make_room_and_install(bp, assigned);
+
+	err = arch_install_hw_breakpoint(bp);
+	if (!err) {
+		assigned->refused = NULL;
+		assigned->weight += spec.weight;
+	}
+	return err;
+}
+
 void bp_sched_out(struct perf_event *bp)
 {
 	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
@@ -283,14 +307,12 @@ void bp_sched_out(struct perf_event *bp)
 
 	lockdep_assert_irqs_disabled();
 
-	arch_uninstall_hw_breakpoint(bp);
-
 	assigned->refused = NULL;
 	assigned->weight -= spec.weight;
-	if (spec.flexible) {
-		assigned->nr_flexible--;
-		list_del(&bp->hw.bp_flexible);
-	}
+	if (unlikely(spec.flexible))
+		unlist_flexible(bp, assigned);
+
+	arch_uninstall_hw_breakpoint(bp);
 }
 
 /* ---- For kernel debuggers, whose claims are made at any time ---- */

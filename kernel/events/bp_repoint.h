@@ -1,28 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Repointing of members of kernel-wide sets in any context.
+ * The versions of what a member of a kernel-wide set watches.
  */
 #ifndef _KERNEL_EVENTS_BP_REPOINT_H
 #define _KERNEL_EVENTS_BP_REPOINT_H
 
 #include <linux/hw_breakpoint_arch.h>
+#include <linux/perf_event.h>
 
-/**
- * bp_versions_alloc - allocate the versions of a member of a set
- * @cpu: the CPU of the event
- *
- * Context: Process context, may sleep.
- * Return: the versions, to be freed with kfree(); NULL if there is no memory.
- */
-struct bp_versions *bp_versions_alloc(int cpu);
+static inline struct hw_breakpoint_range bp_range(const struct perf_event_attr *attr)
+{
+	return (struct hw_breakpoint_range) {
+		.addr	= attr->bp_addr,
+		.len	= attr->bp_len,
+		.type	= attr->bp_type,
+	};
+}
 
 /**
  * bp_versions_attach - allow an event to be repointed
  * @bp: a disabled, guaranteed event of one CPU
- * @versions: result of bp_versions_alloc(), to be freed after @bp
+ * @versions: its versions, which no CPU uses; freed after @bp
+ * @base: for the first version: see struct bp_version
  *
  * Context: Process context.
  */
-void bp_versions_attach(struct perf_event *bp, struct bp_versions *versions);
+void bp_versions_attach(struct perf_event *bp, struct bp_versions *versions, u64 base);
+
+/**
+ * bp_publish_version - make a new version the current one
+ * @versions: of an event of this CPU
+ * @now: of the version that @v replaces, see bp_read_version()
+ * @v: the new version
+ *
+ * Context: Any; interrupts off.
+ * Return: 0; -EAGAIN if a writer that interrupted the caller has replaced that
+ * version; -EBUSY if more writers interrupt each other than there are entries.
+ */
+int bp_publish_version(struct bp_versions *versions, unsigned long now,
+		       const struct bp_version *v);
+
+/**
+ * bp_apply_version - make a breakpoint watch its current version
+ * @bp: an event of this CPU
+ *
+ * Context: Any; interrupts off.
+ */
+void bp_apply_version(struct perf_event *bp);
 
 #endif /* _KERNEL_EVENTS_BP_REPOINT_H */

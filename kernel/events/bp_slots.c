@@ -1,59 +1,179 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arbitration of breakpoint registers; bp_slots.h states the rules.
+ * Arbitration of breakpoint registers; bp_slots.h states the rule.
  *
- * A request is entered in the books first and struck out again if the rule does
- * not hold where it matters.  All of this happens under one lock, so nobody
- * sees the books in between.  A claim costs no allocation, and no step depends
- * on the number of domains, CPUs or flexible claims: worst cases are read off
- * histograms.  Only a claim of the machine looks at each CPU, and only a domain
- * that mixes claims for one CPU with claims for every CPU pays for the CPUs that
- * it is bound to.
+ * A request is checked first and accounted only if the rule holds with it, so a
+ * refused request changes nothing and no CPU sees it.  A claim costs no
+ * allocation, and no step depends on the number of domains or flexible claims:
+ * worst cases are read off histograms.  Claims of a domain cost the same on any
+ * number of CPUs, except in a domain that mixes claims for one CPU with claims
+ * for every CPU, which pays for the CPUs that it is bound to.  Claims of a CPU or
+ * of the machine look at every CPU.
  */
 
-#include <linux/bitops.h>
+#include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
+#include <linux/limits.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/percpu.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 
 #include "bp_slots.h"
 
-/* ---- Histograms ---- */
+/* bp_claim::cpu and ::shard are numbers of CPUs. */
+static_assert(NR_CPUS <= S16_MAX);
 
-static void level_enter(struct bp_levels *levels, unsigned int n)
+/* ---- Locking ---- */
+
+/*
+ * Domains come and go with each open, close, fork and exit of a breakpoint, on
+ * all CPUs at the same time; claims of a CPU, claims of the machine and changes of
+ * claims are rare.  So the rare ones stop all others:
+ *
+ * 1. A claim of a domain belongs to the shard of the CPU on which it was made,
+ *    until it is released.  To make or to release it takes the lock of that
+ *    shard, then bp_domain::lock.  Two tasks on two CPUs share no written cache
+ *    line, unless both are bound to the same third CPU (see 5).
+ * 2. Claims of a CPU or of the machine, and changes of any claim, close the
+ *    accounting: they take bp_slots::lock, then set bp_shard::closed of each
+ *    shard, under the lock of that shard.  The shards are opened again in the
+ *    same way before bp_slots::lock is released.
+ * 3. A CPU that finds a shard closed waits for bp_slots::lock.  A shard whose
+ *    lock was taken while it was open stays open until that lock is released.
+ * 4. Order: bp_slots::lock, bp_shard::lock, bp_domain::lock.  All are taken with
+ *    interrupts off, under raw locks of perf too, never in an NMI.  No two shards
+ *    and no two domains are locked at a time.
+ * 5. What the rule looks at:
+ *      bp_class_account::wide, ::worst, bp_cpu_account::guaranteed, ::flexible
+ *	    change while the accounting is closed; stable under the lock of any
+ *	    open shard
+ *      bp_shard::claims, ::nr_claims, ::level
+ *	    the lock of the shard, or the accounting closed.  A domain may leave a
+ *	    level in another shard than the one in which it came there: only the
+ *	    sum over all shards counts, and only while the accounting is closed
+ *      bp_cpu_account::level
+ *	    atomic, because domains of any shard may be bound to the CPU; stable
+ *	    while the accounting is closed
+ *      bp_domain
+ *	    its lock, and the lock of an open shard or the accounting closed
+ * 6. A kernel debugger waits for nothing: with all other CPUs stopped, a lock
+ *    that is not free now never will be.
+ *
+ * The rule is exact: a claim of a domain is checked with everything of the CPUs
+ * stable and its domain locked, and changes the rule for that domain alone.  A
+ * claim of a CPU or of the machine is checked with everything stable.
+ */
+
+static void assert_shard(const struct bp_shard *shard)
 {
-	n = min(n, BP_SLOTS_MAX + 1);
-	levels->count[n]++;
-	levels->occupied |= BIT(n);
+	lockdep_assert_held(&shard->lock);
+	lockdep_assert(!shard->closed);
 }
 
-static void level_leave(struct bp_levels *levels, unsigned int n)
+static void assert_closed(const struct bp_slots *bs)
 {
-	n = min(n, BP_SLOTS_MAX + 1);
-	if (WARN_ON_ONCE(!levels->count[n]))
+	lockdep_assert_held(&bs->lock);
+	lockdep_assert(raw_cpu_ptr(bs->shard)->closed);
+}
+
+static void assert_account(const struct bp_slots *bs, const struct bp_shard *shard,
+			   const struct bp_domain *domain)
+{
+	lockdep_assert_held(&domain->lock);
+	if (IS_ENABLED(CONFIG_LOCKDEP) && shard->closed)
+		assert_closed(bs);
+	else
+		assert_shard(shard);
+}
+
+static void lock_shard(struct bp_slots *bs, struct bp_shard *shard)
+{
+	raw_spin_lock(&shard->lock);
+	if (likely(!shard->closed))
 		return;
-	if (!--levels->count[n])
-		levels->occupied &= ~BIT(n);
+	raw_spin_unlock(&shard->lock);
+
+	/* Shards are closed only while bp_slots::lock is held. */
+	raw_spin_lock(&bs->lock);
+	raw_spin_lock(&shard->lock);
+	raw_spin_unlock(&bs->lock);
+}
+
+static void set_closed(struct bp_shard *shard, bool closed)
+{
+	raw_spin_lock(&shard->lock);
+	shard->closed = closed;
+	raw_spin_unlock(&shard->lock);
+}
+
+static void close_accounting(struct bp_slots *bs)
+{
+	int cpu;
+
+	raw_spin_lock(&bs->lock);
+	for_each_possible_cpu(cpu)
+		set_closed(per_cpu_ptr(bs->shard, cpu), true);
+}
+
+static void open_accounting(struct bp_slots *bs)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		set_closed(per_cpu_ptr(bs->shard, cpu), false);
+	raw_spin_unlock(&bs->lock);
 }
 
 /*
- * The highest level at which anybody stands; 0 if nobody does. The rule keeps
- * everybody within the slots but the one whose request is being judged, and
- * nobody is judged by his own level.
+ * If it fails, it opens the shards that it had closed.  To lock these again
+ * waits for no stopped CPU: they were free when all CPUs were stopped.
  */
-static unsigned int level_top(const struct bp_levels *levels, unsigned int slots)
+static bool try_close_accounting(struct bp_slots *bs)
 {
-	unsigned int n = fls(levels->occupied & GENMASK(slots, 0));
+	int cpu, busy = -1;
 
-	return n ? n - 1 : 0;
+	if (!raw_spin_trylock(&bs->lock))
+		return false;
+	for_each_possible_cpu(cpu) {
+		struct bp_shard *shard = per_cpu_ptr(bs->shard, cpu);
+
+		if (!raw_spin_trylock(&shard->lock)) {
+			busy = cpu;
+			break;
+		}
+		shard->closed = true;
+		raw_spin_unlock(&shard->lock);
+	}
+	if (busy < 0)
+		return true;
+
+	for_each_possible_cpu(cpu) {
+		if (cpu == busy)
+			break;
+		set_closed(per_cpu_ptr(bs->shard, cpu), false);
+	}
+	raw_spin_unlock(&bs->lock);
+	return false;
 }
 
-/* ---- What a domain holds on one CPU ---- */
+/* ---- What a domain holds ---- */
 
-/* struct bp_share - what a domain holds of one class on one CPU */
+/**
+ * struct bp_share - what a domain holds of one class on one CPU
+ * @cpu: the CPU
+ * @class: the class
+ * @guaranteed: weight of the guaranteed claims
+ * @flexible: it has a flexible claim
+ * @bound: it has a claim that is bound to the CPU
+ */
 struct bp_share {
+	int		cpu;
+	unsigned int	class;
 	unsigned int	guaranteed;
 	bool		flexible;
 	bool		bound;
@@ -64,67 +184,37 @@ static inline struct bp_claim *claim_entry(struct rb_node *node)
 	return rb_entry_safe(node, struct bp_claim, node);
 }
 
-static int claim_cmp(const struct bp_claim *a, const struct bp_claim *b)
+static int cmp_place(const struct bp_claim *claim, int cpu, unsigned int class)
 {
-	if (a->cpu != b->cpu)
-		return a->cpu - b->cpu;
-	return a->class - b->class;
+	if (claim->cpu != cpu)
+		return claim->cpu < cpu ? -1 : 1;
+	return (int)claim->class - (int)class;
 }
 
 /*
  * Bound claims are ordered by CPU, then by class, and guaranteed ones come
- * before flexible ones: what a domain holds in one place is told by its
- * guaranteed claims there, which are no more than there are registers, and by
- * the first of the flexible ones, of which there may be any number.
+ * before flexible ones: guaranteed claims of one place are no more than there are
+ * registers, and of the flexible ones, of which there may be any number, only the
+ * first is looked at.
  */
 static bool claim_less(struct rb_node *a, const struct rb_node *b)
 {
 	const struct bp_claim *this = claim_entry(a);
 	const struct bp_claim *that = rb_entry(b, struct bp_claim, node);
-	int cmp = claim_cmp(this, that);
+	int cmp = cmp_place(this, that->cpu, that->class);
 
 	return cmp ? cmp < 0 : this->flexible < that->flexible;
 }
 
-static int claim_cmp_place(const void *place, const struct rb_node *node)
+/* The first claim that is bound to the place or to a later one. */
+static struct rb_node *first_from(const struct bp_domain *domain, int cpu,
+				  unsigned int class)
 {
-	return claim_cmp(place, rb_entry(node, struct bp_claim, node));
-}
-
-static struct bp_share domain_share(const struct bp_domain *domain,
-				    unsigned int class, int cpu)
-{
-	struct bp_claim place = { .cpu = cpu, .class = class };
-	struct bp_share share = {
-		.guaranteed	= domain->any[class].guaranteed,
-		.flexible	= domain->any[class].flexible,
-	};
-	struct rb_node *node;
-
-	node = rb_find_first(&place, &domain->bound, claim_cmp_place);
-	for (; node && !claim_cmp_place(&place, node); node = rb_next(node)) {
-		share.bound = true;
-		if (claim_entry(node)->flexible) {
-			share.flexible = true;
-			break;
-		}
-		share.guaranteed += claim_entry(node)->weight;
-	}
-
-	return share;
-}
-
-/* The first claim that is bound to @cpu or to a later one. */
-static struct bp_claim *domain_claim_from(const struct bp_domain *domain, int cpu)
-{
-	struct rb_node *node = domain->bound.rb_node;
-	struct bp_claim *first = NULL;
+	struct rb_node *node = domain->bound.rb_node, *first = NULL;
 
 	while (node) {
-		struct bp_claim *claim = claim_entry(node);
-
-		if (claim->cpu >= cpu) {
-			first = claim;
+		if (cmp_place(claim_entry(node), cpu, class) >= 0) {
+			first = node;
 			node = node->rb_left;
 		} else {
 			node = node->rb_right;
@@ -134,219 +224,395 @@ static struct bp_claim *domain_claim_from(const struct bp_domain *domain, int cp
 	return first;
 }
 
-/* Once for each CPU that the domain is bound to; @claim is one of those there. */
-#define for_each_bound_cpu(claim, domain)				\
-	for ((claim) = domain_claim_from(domain, 0); (claim);		\
-	     (claim) = domain_claim_from(domain, (claim)->cpu + 1))
-
-/* ---- Entering and striking out ---- */
+/* What claims for any CPU give, to begin with. */
+static struct bp_share any_share(const struct bp_domain *domain,
+				 unsigned int class, int cpu)
+{
+	return (struct bp_share) {
+		.cpu		= cpu,
+		.class		= class,
+		.guaranteed	= domain->any[class].guaranteed,
+		.flexible	= domain->any[class].flexible,
+	};
+}
 
 /*
- * A domain stands in the histograms of a CPU only if it has claims bound to it,
- * and in those of the class only if it has claims for any CPU.  Whatever
- * changes a domain takes it off its levels first and puts it back after.
+ * Adds the claims that are bound to the place of @share, the first of which is
+ * at @node.  Returns the first claim of a later place.
  */
-static void domain_leave_cpu(struct bp_class_books *books,
-			     const struct bp_domain *domain,
-			     unsigned int class, int cpu)
+static struct rb_node *add_bound(const struct bp_domain *domain,
+				 struct rb_node *node, struct bp_share *share)
 {
-	struct bp_share share = domain_share(domain, class, cpu);
+	for (; node; node = rb_next(node)) {
+		const struct bp_claim *claim = claim_entry(node);
 
-	if (!share.bound)
-		return;
-	level_leave(&books->cpu[cpu].held, share.guaranteed);
-	level_leave(&books->cpu[cpu].promised, share.guaranteed + share.flexible);
-}
-
-static void domain_enter_cpu(struct bp_class_books *books,
-			     const struct bp_domain *domain,
-			     unsigned int class, int cpu)
-{
-	struct bp_share share = domain_share(domain, class, cpu);
-
-	if (!share.bound)
-		return;
-	level_enter(&books->cpu[cpu].held, share.guaranteed);
-	level_enter(&books->cpu[cpu].promised, share.guaranteed + share.flexible);
-}
-
-static void count_claim(u32 *guaranteed, u32 *flexible,
-			const struct bp_claim *claim, bool enter)
-{
-	u32 *count = claim->flexible ? flexible : guaranteed;
-	u32 amount = claim->flexible ? 1 : claim->weight;
-
-	if (enter)
-		*count += amount;
-	else if (!WARN_ON_ONCE(*count < amount))
-		*count -= amount;
-}
-
-static void book_cpu(struct bp_class_books *books, struct bp_claim *claim,
-		     bool enter)
-{
-	struct bp_cpu_books *cpu = &books->cpu[claim->cpu];
-
-	level_leave(&books->cpu_held, cpu->guaranteed);
-	level_leave(&books->cpu_promised, cpu->guaranteed + !!cpu->flexible);
-	count_claim(&cpu->guaranteed, &cpu->flexible, claim, enter);
-	level_enter(&books->cpu_held, cpu->guaranteed);
-	level_enter(&books->cpu_promised, cpu->guaranteed + !!cpu->flexible);
-}
-
-static void book_bound(struct bp_class_books *books, struct bp_claim *claim,
-		       bool enter)
-{
-	struct bp_domain *domain = claim->domain;
-
-	domain_leave_cpu(books, domain, claim->class, claim->cpu);
-	if (enter)
-		rb_add(&claim->node, &domain->bound, claim_less);
-	else
-		rb_erase(&claim->node, &domain->bound);
-	domain_enter_cpu(books, domain, claim->class, claim->cpu);
-}
-
-static void book_any(struct bp_class_books *books, struct bp_claim *claim,
-		     bool enter)
-{
-	struct bp_domain *domain = claim->domain;
-	typeof(&domain->any[0]) any = &domain->any[claim->class];
-	struct bp_claim *bound;
-
-	for_each_bound_cpu(bound, domain)
-		domain_leave_cpu(books, domain, claim->class, bound->cpu);
-	if (any->guaranteed || any->flexible) {
-		level_leave(&books->held, any->guaranteed);
-		level_leave(&books->promised, any->guaranteed + !!any->flexible);
+		if (cmp_place(claim, share->cpu, share->class))
+			return node;
+		share->bound = true;
+		if (claim->flexible) {
+			share->flexible = true;
+			return first_from(domain, share->cpu, share->class + 1);
+		}
+		share->guaranteed += claim->weight;
 	}
-	count_claim(&any->guaranteed, &any->flexible, claim, enter);
-	if (any->guaranteed || any->flexible) {
-		level_enter(&books->held, any->guaranteed);
-		level_enter(&books->promised, any->guaranteed + !!any->flexible);
+
+	return NULL;
+}
+
+static struct bp_share domain_share(const struct bp_domain *domain,
+				    unsigned int class, int cpu)
+{
+	struct bp_share share = any_share(domain, class, cpu);
+
+	add_bound(domain, first_from(domain, cpu, class), &share);
+	return share;
+}
+
+/*
+ * The next CPU that a domain is bound to with claims of @class, from @node on.
+ * @share has what is bound there, without claims for any CPU.
+ */
+static struct rb_node *next_place(const struct bp_domain *domain,
+				  struct rb_node *node, unsigned int class,
+				  struct bp_share *share)
+{
+	share->bound = false;
+	while (node && !share->bound) {
+		const struct bp_claim *claim = claim_entry(node);
+
+		*share = (struct bp_share) {
+			.cpu	= claim->cpu,
+			.class	= claim->class,
+		};
+		node = add_bound(domain, node, share);
+		if (share->class != class)
+			share->bound = false;
 	}
-	for_each_bound_cpu(bound, domain)
-		domain_enter_cpu(books, domain, claim->class, bound->cpu);
+
+	return node;
 }
 
-/* A claim of the machine: on every CPU, whatever runs there */
-static bool claim_is_wide(const struct bp_claim *claim)
+/* Once for each CPU that the domain is bound to with a claim of the class. */
+#define for_each_place(domain, of_class, share, node)			\
+	for ((node) = rb_first(&(domain)->bound),			\
+	     (node) = next_place(domain, node, of_class, share);	\
+	     (share)->bound;						\
+	     (node) = next_place(domain, node, of_class, share))
+
+/* ---- Levels ---- */
+
+/* Guaranteed weight and whether a flexible claim shares one more register */
+static unsigned int level_of(unsigned int guaranteed, bool flexible)
 {
-	return !claim->domain && claim->cpu < 0;
+	return 2 * guaranteed + flexible;
 }
 
-static void book(struct bp_slots *bs, struct bp_claim *claim, bool enter)
+/* What a level takes: of all registers, or beside a flexible claim of another. */
+static unsigned int level_weight(unsigned int level, bool shared)
 {
-	struct bp_class_books *books = &bs->class[claim->class];
+	return level / 2 + (shared || (level & 1));
+}
 
-	lockdep_assert_held(&bs->lock);
+static unsigned int share_level(const struct bp_share *share)
+{
+	return level_of(share->guaranteed, share->flexible);
+}
 
-	if (claim_is_wide(claim))
-		books->wide += enter ? claim->weight : -claim->weight;
-	else if (!claim->domain)
-		book_cpu(books, claim, enter);
-	else if (claim->cpu >= 0)
-		book_bound(books, claim, enter);
-	else
-		book_any(books, claim, enter);
+static unsigned int nr_levels(const struct bp_class_account *account)
+{
+	return 2 * (account->slots + 1);
+}
 
-	if (enter)
-		list_add_tail(&claim->link, &bs->list);
-	else
-		list_del(&claim->link);
-	/* bp_slots_in_use() looks at it without the lock. */
-	WRITE_ONCE(books->claims, books->claims + (enter ? 1 : -1));
-	/* As does bp_slots_version(). */
-	if (!claim->flexible)
-		WRITE_ONCE(bs->version, bs->version + 1 ?: 1);
-	claim->held = enter;
+unsigned int bp_slots_any_level(const struct bp_slots *bs, unsigned int class,
+				unsigned int level)
+{
+	unsigned int n = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		n += per_cpu_ptr(bs->shard, cpu)->level[class][level];
+
+	return n;
 }
 
 /* ---- The rule ---- */
 
-/* The rule on one CPU against every domain. */
-static bool cpu_fits(const struct bp_class_books *books, int cpu)
+/* The rule for one domain on one CPU. */
+static bool share_fits(const struct bp_class_account *account,
+		       const struct bp_share *share)
 {
-	const struct bp_cpu_books *here = &books->cpu[cpu];
-	unsigned int slots = books->slots, worst;
+	const struct bp_cpu_account *here = &account->cpu[share->cpu];
 
-	if (here->flexible)
-		worst = 1 + max(level_top(&books->held, slots),
-				level_top(&here->held, slots));
-	else
-		worst = max(level_top(&books->promised, slots),
-			    level_top(&here->promised, slots));
-
-	return books->wide + here->guaranteed + worst <= books->slots;
+	return account->wide + here->guaranteed + share->guaranteed +
+	       (here->flexible || share->flexible) <= account->slots;
 }
 
-/* The rule on every CPU. */
-static bool machine_fits(const struct bp_slots *bs,
-			 const struct bp_class_books *books)
+/* The rule on every CPU that a domain is bound to, with more for any CPU. */
+static bool places_fit(const struct bp_class_account *account,
+		       const struct bp_domain *domain, unsigned int class,
+		       unsigned int guaranteed, bool flexible)
 {
-	unsigned int cpu;
+	struct bp_share share;
+	struct rb_node *node;
 
-	for (cpu = 0; cpu < bs->nr_cpus; cpu++) {
-		if (!cpu_fits(books, cpu))
+	for_each_place(domain, class, &share, node) {
+		share.guaranteed += guaranteed;
+		share.flexible |= flexible;
+		if (!share_fits(account, &share))
 			return false;
 	}
 
 	return true;
 }
 
-/* The rule for one domain on one CPU. */
-static bool domain_fits_cpu(const struct bp_class_books *books,
-			    const struct bp_domain *domain,
-			    unsigned int class, int cpu)
+/* The rule for one domain on every CPU, with more of a class for any CPU. */
+static bool any_fits(const struct bp_class_account *account,
+		     const struct bp_domain *domain, unsigned int class,
+		     int extra, bool flexible)
 {
-	const struct bp_cpu_books *here = &books->cpu[cpu];
-	struct bp_share share = domain_share(domain, class, cpu);
+	unsigned int guaranteed = domain->any[class].guaranteed + extra;
 
-	return books->wide + here->guaranteed + share.guaranteed +
-	       (here->flexible || share.flexible) <= books->slots;
-}
-
-/* The rule for one domain on every CPU. */
-static bool domain_fits(const struct bp_class_books *books,
-			const struct bp_domain *domain, unsigned int class)
-{
-	typeof(&domain->any[0]) any = &domain->any[class];
-	unsigned int worst;
-	struct bp_claim *bound;
-
-	if (any->flexible)
-		worst = 1 + level_top(&books->cpu_held, books->slots);
-	else
-		worst = level_top(&books->cpu_promised, books->slots);
-	if (books->wide + any->guaranteed + worst > books->slots)
+	flexible |= domain->any[class].flexible != 0;
+	if (account->wide + guaranteed + account->worst[flexible] > account->slots)
 		return false;
 
-	for_each_bound_cpu(bound, domain) {
-		if (!domain_fits_cpu(books, domain, class, bound->cpu))
+	return likely(RB_EMPTY_ROOT(&domain->bound)) ||
+	       places_fit(account, domain, class, guaranteed, flexible);
+}
+
+/* The rule for one domain on one CPU, with more of a class there. */
+static bool bound_fits(const struct bp_class_account *account,
+		       const struct bp_domain *domain, unsigned int class,
+		       int cpu, int extra, bool flexible)
+{
+	struct bp_share share = domain_share(domain, class, cpu);
+
+	share.guaranteed += extra;
+	share.flexible |= flexible;
+	return share_fits(account, &share);
+}
+
+static bool domain_fits(const struct bp_class_account *account,
+			const struct bp_domain *domain, unsigned int class,
+			int cpu, int extra, bool flexible)
+{
+	if (cpu < 0)
+		return any_fits(account, domain, class, extra, flexible);
+	return bound_fits(account, domain, class, cpu, extra, flexible);
+}
+
+/* The most that any domain needs beside the claims of a CPU, by its levels */
+static unsigned int worst_domain(const struct bp_class_account *account,
+				 const unsigned int *any, unsigned int cpu,
+				 bool shared)
+{
+	unsigned int level, worst = shared;
+
+	for (level = 0; level < nr_levels(account); level++) {
+		if (any[level] || atomic_read(&account->cpu[cpu].level[level]))
+			worst = max(worst, level_weight(level, shared));
+	}
+
+	return worst;
+}
+
+/* The rule on one CPU against every domain, with more on that CPU. */
+static bool cpu_fits(const struct bp_class_account *account,
+		     const unsigned int *any, unsigned int cpu,
+		     unsigned int extra, bool flexible)
+{
+	const struct bp_cpu_account *here = &account->cpu[cpu];
+
+	flexible |= here->flexible;
+	return account->wide + here->guaranteed + extra +
+	       worst_domain(account, any, cpu, flexible) <= account->slots;
+}
+
+/* The rule with more for a CPU, or for the machine. */
+static bool cpus_fit(const struct bp_slots *bs, unsigned int class, int cpu,
+		     int extra, bool flexible)
+{
+	const struct bp_class_account *account = &bs->class[class];
+	unsigned int any[BP_LEVELS], level, c;
+
+	assert_closed(bs);
+	for (level = 0; level < nr_levels(account); level++)
+		any[level] = bp_slots_any_level(bs, class, level);
+
+	if (cpu >= 0)
+		return cpu_fits(account, any, cpu, extra, flexible);
+	for (c = 0; c < bs->nr_cpus; c++) {
+		if (!cpu_fits(account, any, c, extra, flexible))
 			return false;
 	}
 
 	return true;
 }
 
-static bool claim_fits(const struct bp_slots *bs, const struct bp_claim *claim)
+/* The rule for a claim that is there, with more of it. */
+static bool fits(const struct bp_slots *bs, const struct bp_domain *domain,
+		 unsigned int class, int cpu, int extra, bool flexible)
 {
-	const struct bp_class_books *books = &bs->class[claim->class];
+	if (domain)
+		return domain_fits(&bs->class[class], domain, class, cpu, extra,
+				   flexible);
+	return cpus_fit(bs, class, cpu, extra, flexible);
+}
 
-	if (claim_is_wide(claim))
-		return machine_fits(bs, books);
-	if (!claim->domain)
-		return cpu_fits(books, claim->cpu);
-	if (claim->cpu >= 0)
-		return domain_fits_cpu(books, claim->domain, claim->class,
-				       claim->cpu);
-	return domain_fits(books, claim->domain, claim->class);
+/* ---- Accounting ---- */
+
+/* bp_slots_available() and bp_slots_full() read the counts without a lock. */
+static void count_claim(u32 *guaranteed, u32 *flexible,
+			const struct bp_claim *claim, bool add)
+{
+	u32 *count = claim->flexible ? flexible : guaranteed;
+	u32 amount = claim->flexible ? 1 : claim->weight;
+
+	if (WARN_ON_ONCE(!add && *count < amount))
+		return;
+	WRITE_ONCE(*count, add ? *count + amount : *count - amount);
+}
+
+static void update_worst(const struct bp_slots *bs,
+			 struct bp_class_account *account)
+{
+	unsigned int cpu, flexible, worst[2] = { };
+
+	for (cpu = 0; cpu < bs->nr_cpus; cpu++) {
+		const struct bp_cpu_account *here = &account->cpu[cpu];
+
+		for (flexible = 0; flexible < 2; flexible++)
+			worst[flexible] = max(worst[flexible], here->guaranteed +
+					      (flexible || here->flexible));
+	}
+	account->worst[0] = worst[0];
+	account->worst[1] = worst[1];
+}
+
+static void account_cpu(struct bp_slots *bs, struct bp_claim *claim, bool add)
+{
+	struct bp_class_account *account = &bs->class[claim->class];
+	struct bp_cpu_account *here = &account->cpu[claim->cpu];
+
+	count_claim(&here->guaranteed, &here->flexible, claim, add);
+	update_worst(bs, account);
+}
+
+/* A domain has a level on a CPU only if it has claims bound to it. */
+static void move_level(struct bp_class_account *account,
+		       const struct bp_share *from, const struct bp_share *to)
+{
+	struct bp_cpu_account *here = &account->cpu[from->cpu];
+
+	if (from->bound)
+		atomic_dec(&here->level[share_level(from)]);
+	if (to->bound)
+		atomic_inc(&here->level[share_level(to)]);
+}
+
+static void account_bound(struct bp_class_account *account,
+			  struct bp_claim *claim, bool add)
+{
+	struct bp_domain *domain = claim->domain;
+	struct bp_share from, to;
+
+	from = domain_share(domain, claim->class, claim->cpu);
+	if (add)
+		rb_add(&claim->node, &domain->bound, claim_less);
+	else
+		rb_erase(&claim->node, &domain->bound);
+	to = domain_share(domain, claim->class, claim->cpu);
+	move_level(account, &from, &to);
+
+	if (!claim->flexible)
+		WRITE_ONCE(domain->bound_guaranteed,
+			   domain->bound_guaranteed + (add ? 1 : -1));
+}
+
+/* What a domain holds on any CPU goes from one number to another. */
+static void move_places(struct bp_class_account *account,
+			const struct bp_domain *domain, unsigned int class,
+			unsigned int from_guaranteed, bool from_flexible)
+{
+	struct bp_share share, from, to;
+	struct rb_node *node;
+
+	for_each_place(domain, class, &share, node) {
+		from = share;
+		from.guaranteed += from_guaranteed;
+		from.flexible |= from_flexible;
+		to = share;
+		to.guaranteed += domain->any[class].guaranteed;
+		to.flexible |= domain->any[class].flexible != 0;
+		move_level(account, &from, &to);
+	}
+}
+
+static void account_any(struct bp_class_account *account, struct bp_shard *shard,
+			struct bp_claim *claim, bool add)
+{
+	unsigned int class = claim->class, from, to;
+	struct bp_domain *domain = claim->domain;
+	typeof(domain->any[0]) was = domain->any[class];
+
+	count_claim(&domain->any[class].guaranteed, &domain->any[class].flexible,
+		    claim, add);
+	if (unlikely(!RB_EMPTY_ROOT(&domain->bound)))
+		move_places(account, domain, class, was.guaranteed, was.flexible);
+
+	/* A domain without claims is at level 0, where the count means nothing. */
+	from = level_of(was.guaranteed, was.flexible);
+	to = level_of(domain->any[class].guaranteed, domain->any[class].flexible);
+	shard->level[class][from]--;
+	shard->level[class][to]++;
+}
+
+static void account_domain(struct bp_slots *bs, struct bp_shard *shard,
+			   struct bp_claim *claim, bool add)
+{
+	struct bp_class_account *account = &bs->class[claim->class];
+
+	assert_account(bs, shard, claim->domain);
+	if (claim->cpu < 0)
+		account_any(account, shard, claim, add);
+	else
+		account_bound(account, claim, add);
+}
+
+static void account_machine(struct bp_slots *bs, struct bp_claim *claim, bool add)
+{
+	struct bp_class_account *account = &bs->class[claim->class];
+
+	assert_closed(bs);
+	if (claim->cpu < 0)
+		WRITE_ONCE(account->wide, account->wide +
+			   (add ? claim->weight : -claim->weight));
+	else
+		account_cpu(bs, claim, add);
+}
+
+static void link_claim(struct bp_claim *claim, struct list_head *list, u32 *nr)
+{
+	list_add_tail(&claim->link, list);
+	WRITE_ONCE(*nr, *nr + 1);
+	/* Pairs with bp_slots_release(): domain and shard are those of this claim. */
+	smp_store_release(&claim->held, true);
+}
+
+static void unlink_claim(struct bp_claim *claim, u32 *nr)
+{
+	list_del(&claim->link);
+	WRITE_ONCE(*nr, *nr - 1);
+	/*
+	 * Pairs with bp_slots_release(): the claim may be freed by another CPU
+	 * that finds it not held.
+	 */
+	smp_store_release(&claim->held, false);
 }
 
 /* ---- Requests ---- */
 
-static int check_spec(const struct bp_slots *bs,
-		      const struct bp_claim_spec *spec)
+static int spec_error(const struct bp_slots *bs, const struct bp_claim_spec *spec)
 {
 	if (spec->class >= BP_SLOTS_CLASSES || !spec->weight ||
 	    (spec->flexible && spec->weight != 1))
@@ -358,71 +624,126 @@ static int check_spec(const struct bp_slots *bs,
 	return 0;
 }
 
-static void fill_claim(struct bp_claim *claim, const struct bp_claim_spec *spec,
-		       struct bp_domain *domain, int cpu)
-{
-	*claim = (struct bp_claim) {
-		.holder		= claim->holder,
-		.domain		= domain,
-		.cpu		= cpu,
-		.class		= spec->class,
-		.weight		= spec->weight,
-		.flexible	= spec->flexible,
-	};
-}
-
-static int reserve_locked(struct bp_slots *bs, struct bp_claim *claim,
-			  const struct bp_claim_spec *spec,
-			  struct bp_domain *domain, int cpu)
-{
-	if (WARN_ON_ONCE(claim->held))
-		return -EINVAL;
-
-	fill_claim(claim, spec, domain, cpu);
-	book(bs, claim, true);
-	if (claim_fits(bs, claim))
-		return 0;
-
-	book(bs, claim, false);
-	return -ENOSPC;
-}
-
-static int change_locked(struct bp_slots *bs, struct bp_claim *claim,
-			 const struct bp_claim_spec *spec)
-{
-	struct bp_claim old;
-
-	if (!claim->held || claim->flexible != spec->flexible)
-		return -EINVAL;
-
-	old = *claim;
-	book(bs, claim, false);
-	fill_claim(claim, spec, old.domain, old.cpu);
-	book(bs, claim, true);
-	if (claim_fits(bs, claim))
-		return 0;
-
-	/* What stood in the books before fits again. */
-	book(bs, claim, false);
-	claim->class = old.class;
-	claim->weight = old.weight;
-	book(bs, claim, true);
-	return -ENOSPC;
-}
-
-static int check_request(const struct bp_slots *bs,
-			 const struct bp_claim_spec *spec,
-			 const struct bp_domain *domain, int cpu)
+static noinline int request_error(const struct bp_slots *bs,
+				  const struct bp_claim_spec *spec,
+				  const struct bp_domain *domain, int cpu)
 {
 	int err;
 
 	if (cpu < -1 || (cpu == -1 && !domain && spec->flexible))
 		return -EINVAL;
-	err = check_spec(bs, spec);
+	err = spec_error(bs, spec);
 	if (err == -EINVAL)
 		return err;
 	if (cpu >= (int)bs->nr_cpus)
 		return -ENODEV;
+	return err;
+}
+
+/* request_error() says what is wrong with a request that is not accepted here. */
+static bool request_is_fine(const struct bp_slots *bs,
+			    const struct bp_claim_spec *spec,
+			    const struct bp_domain *domain, int cpu)
+{
+	/* Neither -1, any CPU, nor a weight of 0 passes as a large number. */
+	return spec->class < BP_SLOTS_CLASSES &&
+	       (unsigned int)(cpu + 1) <= bs->nr_cpus &&
+	       spec->weight - 1 < bs->class[spec->class].slots &&
+	       !(spec->flexible && (spec->weight > 1 || (!domain && cpu < 0)));
+}
+
+static int extra_weight(const struct bp_claim_spec *spec)
+{
+	return spec->flexible ? 0 : spec->weight;
+}
+
+static void fill_claim(struct bp_claim *claim, const struct bp_claim_spec *spec,
+		       struct bp_domain *domain, int cpu)
+{
+	claim->domain = domain;
+	claim->cpu = cpu;
+	claim->class = spec->class;
+	claim->weight = spec->weight;
+	claim->flexible = spec->flexible;
+}
+
+/* The shard and the domain are locked. */
+static int reserve_domain(struct bp_slots *bs, struct bp_shard *shard,
+			  struct bp_claim *claim, const struct bp_claim_spec *spec,
+			  struct bp_domain *domain, int cpu)
+{
+	if (WARN_ON_ONCE(claim->held))
+		return -EINVAL;
+	if (!domain_fits(&bs->class[spec->class], domain, spec->class, cpu,
+			 extra_weight(spec), spec->flexible))
+		return -ENOSPC;
+
+	fill_claim(claim, spec, domain, cpu);
+	/* Pairs with release_from(): a release that comes late may read it at any time. */
+	WRITE_ONCE(claim->shard, smp_processor_id());
+	account_domain(bs, shard, claim, true);
+	link_claim(claim, &shard->claims, &shard->nr_claims);
+	return 0;
+}
+
+/* The accounting is closed. */
+static int reserve_machine(struct bp_slots *bs, struct bp_claim *claim,
+			   const struct bp_claim_spec *spec, int cpu)
+{
+	if (WARN_ON_ONCE(claim->held))
+		return -EINVAL;
+	if (!cpus_fit(bs, spec->class, cpu, extra_weight(spec), spec->flexible))
+		return -ENOSPC;
+
+	fill_claim(claim, spec, NULL, cpu);
+	account_machine(bs, claim, true);
+	link_claim(claim, &bs->claims, &bs->nr_claims);
+	return 0;
+}
+
+static void account_changed(struct bp_slots *bs, struct bp_claim *claim, bool add)
+{
+	if (claim->domain)
+		account_domain(bs, per_cpu_ptr(bs->shard, claim->shard), claim, add);
+	else
+		account_machine(bs, claim, add);
+}
+
+static int change_locked(struct bp_slots *bs, struct bp_claim *claim,
+			 const struct bp_claim_spec *spec)
+{
+	int extra = extra_weight(spec);
+
+	assert_closed(bs);
+	if (!claim->held || claim->flexible != spec->flexible)
+		return -EINVAL;
+
+	/* A claim does not compete with itself. */
+	if (claim->class == spec->class && !spec->flexible)
+		extra -= claim->weight;
+	if (extra >= 0 && !fits(bs, claim->domain, spec->class, claim->cpu, extra,
+				spec->flexible))
+		return -ENOSPC;
+
+	account_changed(bs, claim, false);
+	claim->class = spec->class;
+	claim->weight = spec->weight;
+	account_changed(bs, claim, true);
+	return 0;
+}
+
+static int change(struct bp_slots *bs, struct bp_claim *claim,
+		  const struct bp_claim_spec *spec)
+{
+	struct bp_domain *domain = claim->domain;
+	int err;
+
+	if (domain)
+		raw_spin_lock(&domain->lock);
+	err = change_locked(bs, claim, spec);
+	if (domain)
+		raw_spin_unlock(&domain->lock);
+
 	return err;
 }
 
@@ -432,35 +753,46 @@ int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
 		     const struct bp_claim_spec *spec, struct bp_domain *domain,
 		     int cpu)
 {
+	struct bp_shard *shard;
 	unsigned long flags;
 	int err;
 
-	err = check_request(bs, spec, domain, cpu);
-	if (err)
-		return err;
+	if (unlikely(!request_is_fine(bs, spec, domain, cpu)))
+		return request_error(bs, spec, domain, cpu);
 
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	err = reserve_locked(bs, claim, spec, domain, cpu);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	local_irq_save(flags);
+	if (domain) {
+		shard = this_cpu_ptr(bs->shard);
+		lock_shard(bs, shard);
+		raw_spin_lock(&domain->lock);
+		err = reserve_domain(bs, shard, claim, spec, domain, cpu);
+		raw_spin_unlock(&domain->lock);
+		raw_spin_unlock(&shard->lock);
+	} else {
+		close_accounting(bs);
+		err = reserve_machine(bs, claim, spec, cpu);
+		open_accounting(bs);
+	}
+	local_irq_restore(flags);
 
 	return err;
 }
 
 int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
-			 const struct bp_claim_spec *spec,
-			 struct bp_domain *domain, int cpu)
+			 const struct bp_claim_spec *spec, int cpu)
 {
 	unsigned long flags;
-	int err;
+	int err = -EBUSY;
 
-	err = check_request(bs, spec, domain, cpu);
-	if (err)
-		return err;
+	if (!request_is_fine(bs, spec, NULL, cpu))
+		return request_error(bs, spec, NULL, cpu);
 
-	if (!raw_spin_trylock_irqsave(&bs->lock, flags))
-		return -EBUSY;
-	err = reserve_locked(bs, claim, spec, domain, cpu);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	local_irq_save(flags);
+	if (try_close_accounting(bs)) {
+		err = reserve_machine(bs, claim, spec, cpu);
+		open_accounting(bs);
+	}
+	local_irq_restore(flags);
 
 	return err;
 }
@@ -471,13 +803,15 @@ int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
 	unsigned long flags;
 	int err;
 
-	err = check_spec(bs, spec);
+	err = spec_error(bs, spec);
 	if (err)
 		return err;
 
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	err = change_locked(bs, claim, spec);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	local_irq_save(flags);
+	close_accounting(bs);
+	err = change(bs, claim, spec);
+	open_accounting(bs);
+	local_irq_restore(flags);
 
 	return err;
 }
@@ -491,110 +825,226 @@ int bp_slots_change_all(struct bp_slots *bs,
 	unsigned long flags;
 	int err;
 
-	err = check_spec(bs, new);
+	err = spec_error(bs, new);
 	if (err)
 		return err;
 
-	raw_spin_lock_irqsave(&bs->lock, flags);
+	local_irq_save(flags);
+	close_accounting(bs);
 	for (claim = next(NULL, arg); claim; claim = next(claim, arg)) {
 		if (!claim->held)
 			continue;
-		err = change_locked(bs, claim, new);
+		err = change(bs, claim, new);
 		if (err)
 			break;
 	}
-	/* What stood in the books before fits again. */
+	/* What was accounted before fits again. */
 	refused = claim;
 	for (claim = next(NULL, arg); err && claim != refused; claim = next(claim, arg)) {
 		if (claim->held)
-			WARN_ON_ONCE(change_locked(bs, claim, old));
+			WARN_ON_ONCE(change(bs, claim, old));
 	}
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	open_accounting(bs);
+	local_irq_restore(flags);
 
 	return err;
 }
 
-void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim)
+/*
+ * Release a claim that was found in shard @nr.  Returns false if it is not there any
+ * more: it has been released, and possibly made again in another shard.
+ */
+static bool release_from(struct bp_slots *bs, struct bp_claim *claim,
+			 unsigned int nr)
+{
+	struct bp_shard *shard = per_cpu_ptr(bs->shard, nr);
+	struct bp_domain *domain;
+	bool found;
+
+	lock_shard(bs, shard);
+	/* Pairs with link_claim(), which may run under the lock of another shard. */
+	found = smp_load_acquire(&claim->held) && READ_ONCE(claim->shard) == nr;
+	if (found) {
+		domain = claim->domain;
+		raw_spin_lock(&domain->lock);
+		account_domain(bs, shard, claim, false);
+		unlink_claim(claim, &shard->nr_claims);
+		raw_spin_unlock(&domain->lock);
+	}
+	raw_spin_unlock(&shard->lock);
+
+	return found;
+}
+
+static void release_closed(struct bp_slots *bs, struct bp_claim *claim)
+{
+	if (claim->held) {
+		account_machine(bs, claim, false);
+		unlink_claim(claim, &bs->nr_claims);
+	}
+	open_accounting(bs);
+}
+
+/*
+ * A claim may be released twice at the same time.  The one that comes second may free
+ * the claim and drop its reference of the context with the domain, while the first one
+ * still holds the locks: interrupts are off, so RCU keeps the context.
+ */
+static bool release(struct bp_slots *bs, struct bp_claim *claim)
 {
 	unsigned long flags;
+	bool found = true;
 
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	if (claim->held)
-		book(bs, claim, false);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	local_irq_save(flags);
+	if (likely(claim->domain)) {
+		found = release_from(bs, claim, READ_ONCE(claim->shard));
+	} else {
+		close_accounting(bs);
+		release_closed(bs, claim);
+	}
+	local_irq_restore(flags);
+
+	return found;
+}
+
+void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim)
+{
+	/* Pairs with link_claim() and unlink_claim(). */
+	while (smp_load_acquire(&claim->held)) {
+		if (release(bs, claim))
+			break;
+	}
 }
 
 int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim)
 {
 	unsigned long flags;
+	int err = 0;
 
-	if (!raw_spin_trylock_irqsave(&bs->lock, flags))
-		return -EBUSY;
-	if (claim->held)
-		book(bs, claim, false);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	/* Pairs with unlink_claim(). */
+	if (!smp_load_acquire(&claim->held))
+		return 0;
+	if (WARN_ON_ONCE(claim->domain))
+		return -EINVAL;
 
-	return 0;
+	local_irq_save(flags);
+	if (try_close_accounting(bs))
+		release_closed(bs, claim);
+	else
+		err = -EBUSY;
+	local_irq_restore(flags);
+
+	return err;
 }
 
-unsigned int bp_slots_spare(struct bp_slots *bs, unsigned int class,
-			    const struct bp_domain *domain, int cpu)
+/* What is bound can be looked at under the lock of the domain only. */
+static unsigned int guaranteed_on(struct bp_domain *domain, unsigned int class,
+				  int cpu)
 {
-	struct bp_class_books *books = &bs->class[class];
 	unsigned int guaranteed;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	guaranteed = books->wide + books->cpu[cpu].guaranteed;
-	if (domain)
-		guaranteed += domain_share(domain, class, cpu).guaranteed;
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	if (!READ_ONCE(domain->bound_guaranteed))
+		return READ_ONCE(domain->any[class].guaranteed);
 
-	return books->slots - min(guaranteed, books->slots);
+	raw_spin_lock_irqsave(&domain->lock, flags);
+	guaranteed = domain_share(domain, class, cpu).guaranteed;
+	raw_spin_unlock_irqrestore(&domain->lock, flags);
+
+	return guaranteed;
 }
 
-unsigned long bp_slots_version(const struct bp_slots *bs)
+unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
+				struct bp_domain *domain, int cpu)
 {
-	/* Books that change now are not of this version any more. */
-	return READ_ONCE(bs->version);
+	const struct bp_class_account *account = &bs->class[class];
+	unsigned int guaranteed;
+
+	/* Each number is one that was accounted; they need not be of one time. */
+	guaranteed = READ_ONCE(account->wide) +
+		     READ_ONCE(account->cpu[cpu].guaranteed);
+	if (domain)
+		guaranteed += guaranteed_on(domain, class, cpu);
+
+	return account->slots - min(guaranteed, account->slots);
 }
 
-bool bp_slots_full(struct bp_slots *bs, const struct bp_claim_spec *spec,
+bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
 		   const struct bp_domain *domain)
 {
-	typeof(&domain->any[0]) any = &domain->any[spec->class];
-	unsigned int weight = spec->flexible ? 0 : spec->weight;
-	unsigned long flags;
-	unsigned int total;
+	unsigned int total = READ_ONCE(domain->any[spec->class].guaranteed);
 
-	/* Not to see a request that is being judged. */
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	total = any->guaranteed + weight + (spec->flexible || any->flexible);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	/* Only what was granted is accounted: no request in between is seen. */
+	if (!spec->flexible)
+		total += spec->weight;
+	total += spec->flexible || READ_ONCE(domain->any[spec->class].flexible);
 
 	return total > bs->class[spec->class].slots;
 }
 
-void bp_slots_walk_begin(struct bp_slots *bs, struct bp_walk *walk)
+/* ---- Walks ---- */
+
+/* The claims of CPUs and of the machine come first, then one shard after another. */
+#define WALK_MACHINE	(-1)
+
+static struct list_head *lock_walked(struct bp_slots *bs, int at)
+{
+	struct bp_shard *shard;
+
+	if (at == WALK_MACHINE) {
+		raw_spin_lock(&bs->lock);
+		return &bs->claims;
+	}
+	shard = per_cpu_ptr(bs->shard, at);
+	lock_shard(bs, shard);
+	return &shard->claims;
+}
+
+static void unlock_walked(struct bp_slots *bs, int at)
+{
+	if (at == WALK_MACHINE)
+		raw_spin_unlock(&bs->lock);
+	else
+		raw_spin_unlock(&per_cpu_ptr(bs->shard, at)->lock);
+}
+
+static void place_mark(struct bp_slots *bs, struct bp_walk *walk, int at)
 {
 	unsigned long flags;
 
-	*walk = (struct bp_walk) { };
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	list_add(&walk->mark.link, &bs->list);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	walk->at = at;
+	if (at >= (int)nr_cpu_ids)
+		return;
+	local_irq_save(flags);
+	list_add(&walk->mark.link, lock_walked(bs, at));
+	unlock_walked(bs, at);
+	local_irq_restore(flags);
 }
 
-bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
-			void (*look)(const struct bp_claim *claim, void *arg),
-			void *arg)
+static void remove_mark(struct bp_slots *bs, struct bp_walk *walk)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	lock_walked(bs, walk->at);
+	list_del(&walk->mark.link);
+	unlock_walked(bs, walk->at);
+	local_irq_restore(flags);
+}
+
+/* The next claim of the list in which the mark is. */
+static bool walk_list(struct bp_slots *bs, struct bp_walk *walk,
+		      void (*look)(const struct bp_claim *claim, void *arg),
+		      void *arg)
 {
 	struct bp_claim *claim = &walk->mark;
+	struct list_head *list;
 	unsigned long flags;
 	bool found = false;
 
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	list_for_each_entry_continue(claim, &bs->list, link) {
+	local_irq_save(flags);
+	list = lock_walked(bs, walk->at);
+	list_for_each_entry_continue(claim, list, link) {
 		/* The mark of another walk */
 		if (!claim->weight)
 			continue;
@@ -603,72 +1053,116 @@ bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
 		found = true;
 		break;
 	}
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	unlock_walked(bs, walk->at);
+	local_irq_restore(flags);
 
 	return found;
 }
 
-void bp_slots_walk_end(struct bp_slots *bs, struct bp_walk *walk)
+void bp_slots_walk_begin(struct bp_slots *bs, struct bp_walk *walk)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&bs->lock, flags);
-	list_del(&walk->mark.link);
-	raw_spin_unlock_irqrestore(&bs->lock, flags);
+	*walk = (struct bp_walk) { };
+	place_mark(bs, walk, WALK_MACHINE);
 }
 
-bool bp_slots_in_use(const struct bp_slots *bs)
+bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
+			void (*look)(const struct bp_claim *claim, void *arg),
+			void *arg)
 {
-	unsigned int class;
-
-	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
-		/* A snapshot; what it says may be over when it returns. */
-		if (READ_ONCE(bs->class[class].claims))
+	while (walk->at < (int)nr_cpu_ids) {
+		if (walk_list(bs, walk, look, arg))
 			return true;
+		remove_mark(bs, walk);
+		place_mark(bs, walk, cpumask_next(walk->at, cpu_possible_mask));
 	}
 
 	return false;
+}
+
+void bp_slots_walk_end(struct bp_slots *bs, struct bp_walk *walk)
+{
+	if (walk->at < (int)nr_cpu_ids)
+		remove_mark(bs, walk);
+}
+
+unsigned long bp_slots_nr_claims(const struct bp_slots *bs)
+{
+	unsigned long n = READ_ONCE(bs->nr_claims);
+	int cpu;
+
+	/* Each is at least 0: a claim leaves the shard that it came to. */
+	for_each_possible_cpu(cpu)
+		n += READ_ONCE(per_cpu_ptr(bs->shard, cpu)->nr_claims);
+
+	return n;
+}
+
+/* ---- Start and end ---- */
+
+void bp_domain_init(struct bp_domain *domain)
+{
+	raw_spin_lock_init(&domain->lock);
+}
+
+static int init_shards(struct bp_slots *bs)
+{
+	int cpu;
+
+	bs->shard = alloc_percpu(struct bp_shard);
+	if (!bs->shard)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct bp_shard *shard = per_cpu_ptr(bs->shard, cpu);
+
+		raw_spin_lock_init(&shard->lock);
+		INIT_LIST_HEAD(&shard->claims);
+	}
+
+	return 0;
+}
+
+static int init_class(struct bp_slots *bs, struct bp_class_account *account,
+		      unsigned int slots)
+{
+	if (slots > BP_SLOTS_MAX)
+		return -EINVAL;
+	account->cpu = kcalloc(bs->nr_cpus, sizeof(*account->cpu), GFP_KERNEL);
+	if (!account->cpu)
+		return -ENOMEM;
+	account->slots = slots;
+	update_worst(bs, account);
+	return 0;
 }
 
 int bp_slots_init(struct bp_slots *bs, unsigned int nr_cpus,
 		  const unsigned int slots[BP_SLOTS_CLASSES])
 {
 	unsigned int class;
+	int err;
 
 	memset(bs, 0, sizeof(*bs));
-	bs->version = 1;
 	raw_spin_lock_init(&bs->lock);
+	INIT_LIST_HEAD(&bs->claims);
 	bs->nr_cpus = nr_cpus;
-	INIT_LIST_HEAD(&bs->list);
 
-	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
-		struct bp_class_books *books = &bs->class[class];
+	err = init_shards(bs);
+	for (class = 0; !err && class < BP_SLOTS_CLASSES; class++)
+		err = init_class(bs, &bs->class[class], slots[class]);
+	if (err)
+		bp_slots_destroy(bs);
 
-		if (slots[class] > BP_SLOTS_MAX) {
-			bp_slots_destroy(bs);
-			return -EINVAL;
-		}
-		books->cpu = kcalloc(nr_cpus, sizeof(*books->cpu), GFP_KERNEL);
-		if (!books->cpu) {
-			bp_slots_destroy(bs);
-			return -ENOMEM;
-		}
-		books->slots = slots[class];
-		books->cpu_held.count[0] = nr_cpus;
-		books->cpu_held.occupied = BIT(0);
-		books->cpu_promised = books->cpu_held;
-	}
-
-	return 0;
+	return err;
 }
 
 void bp_slots_destroy(struct bp_slots *bs)
 {
 	unsigned int class;
 
-	WARN_ON_ONCE(bp_slots_in_use(bs));
+	WARN_ON_ONCE(bs->shard && bp_slots_in_use(bs));
 	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
 		kfree(bs->class[class].cpu);
 		bs->class[class].cpu = NULL;
 	}
+	free_percpu(bs->shard);
+	bs->shard = NULL;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Arbitration of breakpoint registers: who may hold how many of them where.
+ * Arbitration of breakpoint registers: how many of them may be held where.
  *
  * Each CPU has N registers of each class.  A claim is a right to some of them,
  * made by the machine (on every CPU, whatever runs there), by a CPU (whatever
  * runs there) or by a domain (an execution context that runs on one CPU at a
  * time, on one CPU or on any).  Guaranteed claims hold registers for themselves;
- * flexible claims share one between all of them and take turns on whatever else
- * is free.  For each CPU c, domain d and class:
+ * flexible claims share one between all of them and are multiplexed on what is
+ * free beyond that.  For each CPU c, domain d and class:
  *
  *   guaranteed(c) + guaranteed(d, c) + (flexible(c) or flexible(d, c) ? 1 : 0)
  *	<= N - wide
@@ -21,75 +21,85 @@
 #ifndef _KERNEL_EVENTS_BP_SLOTS_H
 #define _KERNEL_EVENTS_BP_SLOTS_H
 
+#include <linux/atomic.h>
 #include <linux/bp_slots_types.h>
+#include <linux/cache.h>
 #include <linux/spinlock.h>
 
 /* The most registers of one class that a CPU can have. */
 #define BP_SLOTS_MAX		16
 
 /*
- * How many members (domains, CPUs) stand at each level, and as bits at which of
- * them anybody does.  The levels above BP_SLOTS_MAX are one: no books ever stay
- * there.
+ * A domain is at level 2 * guaranteed weight + (has a flexible claim). Levels are
+ * counted so that the worst domain is found without looking at the domains.
  */
-struct bp_levels {
-	u32	occupied;
-	u32	count[BP_SLOTS_MAX + 2];
+#define BP_LEVELS		(2 * (BP_SLOTS_MAX + 1))
+
+/**
+ * struct bp_shard - claims of domains that were made on one CPU
+ * @lock: protects the shard and, while it is open, holds off all claims of CPUs
+ *	and of the machine
+ * @closed: a claim of a CPU or of the machine is being made
+ * @nr_claims: number of the claims
+ * @claims: the claims, and the marks of walks
+ * @level: by class and level, how many domains came to the level on this CPU less
+ *	how many left it here, by their claims for any CPU; level 0 means nothing
+ */
+struct bp_shard {
+	raw_spinlock_t		lock;
+	bool			closed;
+	u32			nr_claims;
+	struct list_head	claims;
+	int			level[BP_SLOTS_CLASSES][BP_LEVELS];
 };
 
 /**
- * struct bp_cpu_books - the books of one class on one CPU
+ * struct bp_cpu_account - the accounting of one class on one CPU
  * @guaranteed: weight of the guaranteed claims of the CPU
  * @flexible: number of the flexible claims of the CPU
- * @held: domains with claims bound to this CPU, by their guaranteed weight here
- * @promised: the same domains, by the same weight plus one if one of their
- *	claims that holds here is flexible
+ * @level: by level, the domains with claims bound to this CPU, by all that they
+ *	hold here
  */
-struct bp_cpu_books {
-	u32			guaranteed;
-	u32			flexible;
-	struct bp_levels	held;
-	struct bp_levels	promised;
+struct bp_cpu_account {
+	u32		guaranteed;
+	u32		flexible;
+	atomic_t	level[BP_LEVELS];
 };
 
 /**
- * struct bp_class_books - the books of one class
+ * struct bp_class_account - the accounting of one class
  * @slots: registers of the class on each CPU
  * @wide: weight of the claims of the machine
- * @claims: number of claims
- * @held: all domains, by the guaranteed weight of their claims for any CPU
- * @promised: all domains, by that weight plus one if one of these claims is
- *	flexible
- * @cpu_held: CPUs by the guaranteed weight of their own claims
- * @cpu_promised: CPUs by that weight plus one if they have a flexible claim
- * @cpu: books of each CPU
+ * @worst: the most that any CPU claims for itself, one more for the flexible
+ *	claims of the CPU if it has any; [1]: one more on each CPU
+ * @cpu: the accounting of each CPU
  */
-struct bp_class_books {
+struct bp_class_account {
 	u32			slots;
 	u32			wide;
-	u32			claims;
-	struct bp_levels	held;
-	struct bp_levels	promised;
-	struct bp_levels	cpu_held;
-	struct bp_levels	cpu_promised;
-	struct bp_cpu_books	*cpu;
+	u32			worst[2];
+	struct bp_cpu_account	*cpu;
 };
 
 /**
- * struct bp_slots - the books
- * @lock: protects all of it, the claims and the domains; a leaf, taken with
- *	interrupts off, under raw locks of perf too
+ * struct bp_slots - the accounting
+ * @lock: closes the accounting for a claim of a CPU or of the machine
+ * @nr_claims: number of these claims
+ * @claims: these claims, and the marks of walks
  * @nr_cpus: CPUs are 0 ... @nr_cpus - 1
- * @version: changes with every guaranteed claim that comes or goes; never 0
- * @list: all claims, and the marks of those who walk along them
- * @class: the books of each class
+ * @shard: claims of domains, by the CPU on which they were made
+ * @class: the accounting of each class
+ *
+ * bp_slots.c has the locking rules.  All that claims of domains look at is in
+ * cache lines of its own, which only claims of CPUs and of the machine write.
  */
 struct bp_slots {
-	raw_spinlock_t		lock;
-	unsigned int		nr_cpus;
-	unsigned long		version;
-	struct list_head	list;
-	struct bp_class_books	class[BP_SLOTS_CLASSES];
+	raw_spinlock_t			lock;
+	u32				nr_claims;
+	struct list_head		claims;
+	unsigned int			nr_cpus ____cacheline_aligned_in_smp;
+	struct bp_shard __percpu	*shard;
+	struct bp_class_account		class[BP_SLOTS_CLASSES];
 };
 
 /**
@@ -105,8 +115,8 @@ struct bp_claim_spec {
 };
 
 /**
- * bp_slots_init - open the books
- * @bs: the books
+ * bp_slots_init - set up the accounting
+ * @bs: the accounting
  * @nr_cpus: number of CPUs
  * @slots: registers of each class on each CPU, at most BP_SLOTS_MAX
  *
@@ -117,19 +127,19 @@ int bp_slots_init(struct bp_slots *bs, unsigned int nr_cpus,
 		  const unsigned int slots[BP_SLOTS_CLASSES]);
 
 /**
- * bp_slots_destroy - close books in which no claim stands
- * @bs: the books
+ * bp_slots_destroy - free an accounting in which no claim is held
+ * @bs: the accounting
  */
 void bp_slots_destroy(struct bp_slots *bs);
 
 /**
  * bp_slots_reserve - make a claim
- * @bs: the books
+ * @bs: the accounting
  * @claim: the claim, not held
  * @spec: what is asked for
- * @domain: who asks; NULL for the CPU itself
- * @cpu: where; -1 for every CPU. Without a domain that is a claim of the machine,
- *	which is guaranteed
+ * @domain: domain that makes the claim; NULL for the CPU itself
+ * @cpu: CPU that it is for; -1 for every CPU. Without a domain that is a claim of
+ *	the machine, which is guaranteed
  *
  * Context: Any but NMI.
  * Return: 0; -EINVAL for a malformed request; -ENODEV if there is no such CPU;
@@ -141,23 +151,23 @@ int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
 		     int cpu);
 
 /**
- * bp_slots_try_reserve - make a claim without waiting for the lock
- * @bs: the books
+ * bp_slots_try_reserve - make a claim of a CPU or of the machine without waiting
+ * @bs: the accounting
  * @claim: the claim, not held
  * @spec: what is asked for
- * @domain: who asks; NULL for the CPU itself
- * @cpu: where; as for bp_slots_reserve()
+ * @cpu: CPU that it is for; -1 for the machine
+ *
+ * For a kernel debugger that has stopped all other CPUs.
  *
  * Context: Any.
- * Return: as bp_slots_reserve(), or -EBUSY if the books are locked.
+ * Return: as bp_slots_reserve(), or -EBUSY if a request is under way.
  */
 int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
-			 const struct bp_claim_spec *spec,
-			 struct bp_domain *domain, int cpu);
+			 const struct bp_claim_spec *spec, int cpu);
 
 /**
  * bp_slots_change - change the class or weight of a claim
- * @bs: the books
+ * @bs: the accounting
  * @claim: the claim, held
  * @spec: what it shall be; a flexible claim stays flexible, a guaranteed one
  *	guaranteed
@@ -170,9 +180,9 @@ int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
 
 /**
  * bp_slots_change_all - change the class or weight of several claims or of none
- * @bs: the books
- * @next: which claim comes after @claim, the first after NULL; called more than
- *	once, under the lock. Claims that are not held are left out
+ * @bs: the accounting
+ * @next: returns the claim after @claim, the first after NULL; called more than
+ *	once, with interrupts off. Claims that are not held are left out
  * @arg: for @next
  * @old: what the claims are, all the same
  * @new: what they shall be
@@ -186,8 +196,8 @@ int bp_slots_change_all(struct bp_slots *bs,
 			const struct bp_claim_spec *new);
 
 /**
- * bp_slots_release - give a claim back
- * @bs: the books
+ * bp_slots_release - release a claim
+ * @bs: the accounting
  * @claim: the claim; one that is not held is left alone
  *
  * Context: Any but NMI.
@@ -195,65 +205,59 @@ int bp_slots_change_all(struct bp_slots *bs,
 void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim);
 
 /**
- * bp_slots_try_release - give a claim back without waiting for the lock
- * @bs: the books
+ * bp_slots_try_release - release a claim of a CPU or of the machine without waiting
+ * @bs: the accounting
  * @claim: the claim; one that is not held is left alone
  *
  * Context: Any.
- * Return: 0, or -EBUSY if the books are locked.
+ * Return: 0, or -EBUSY if a request is under way.
  */
 int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
 
 /**
- * bp_slots_spare - count the registers that guaranteed claims leave
- * @bs: the books
+ * bp_slots_available - count the registers that guaranteed claims leave
+ * @bs: the accounting
  * @class: class of registers
- * @domain: what runs on the CPU; NULL for nothing that has claims
- * @cpu: where
+ * @domain: domain that runs on the CPU; NULL for none
+ * @cpu: the CPU
+ *
+ * Takes a lock, that of @domain, only if a guaranteed claim of @domain is bound to
+ * a CPU.  A request that is granted at the same time may or may not be included.
  *
  * Context: Any but NMI.
  * Return: registers of @class on @cpu that no guaranteed claim of the machine, of
  * the CPU or of @domain is for.
  */
-unsigned int bp_slots_spare(struct bp_slots *bs, unsigned int class,
-			    const struct bp_domain *domain, int cpu);
+unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
+				struct bp_domain *domain, int cpu);
 
 /**
- * bp_slots_version - tell whether what guaranteed claims leave can have changed
- * @bs: the books
+ * bp_slots_full - tell whether a domain holds too much for one more claim
+ * @bs: the accounting
+ * @spec: what would be asked for
+ * @domain: domain that would ask
+ *
+ * Compares what @domain itself holds on every CPU: false means nothing.
  *
  * Context: Any; takes no lock.
- * Return: a number other than 0. What bp_slots_spare() says after that number was
- * read stays true at least as long as the number stays the same, but for a
- * request that is being judged.
+ * Return: true if a request would be refused for any CPU.
  */
-unsigned long bp_slots_version(const struct bp_slots *bs);
-
-/**
- * bp_slots_full - tell whether a domain has too much for one more claim
- * @bs: the books
- * @spec: what would be asked for
- * @domain: who would ask
- *
- * Looks at what @domain itself holds on every CPU: "no" means nothing.
- *
- * Context: Any but NMI.
- * Return: true if a request would be refused wherever it is for.
- */
-bool bp_slots_full(struct bp_slots *bs, const struct bp_claim_spec *spec,
+bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
 		   const struct bp_domain *domain);
 
 /**
- * struct bp_walk - somebody on the way along all claims
- * @mark: stands in the list behind what was seen last; has no weight
+ * struct bp_walk - position of a walk along all claims
+ * @mark: is in a list, behind the claim that was seen last; has no weight
+ * @at: the list: a CPU for its shard, -1 for the claims of CPUs and of the machine
  */
 struct bp_walk {
 	struct bp_claim	mark;
+	int		at;
 };
 
 /**
  * bp_slots_walk_begin - start at the first claim
- * @bs: the books
+ * @bs: the accounting
  * @walk: the walk; bp_slots_walk_end() has to follow
  *
  * Context: Any but NMI.
@@ -262,9 +266,10 @@ void bp_slots_walk_begin(struct bp_slots *bs, struct bp_walk *walk);
 
 /**
  * bp_slots_walk_next - look at one more claim
- * @bs: the books
+ * @bs: the accounting
  * @walk: the walk
- * @look: called for the claim, under the lock: what it is in stays that long
+ * @look: called for the claim, under a lock that its release needs: what embeds
+ *	the claim is not freed meanwhile
  * @arg: for @look
  *
  * A claim that is there from begin to end is seen once; others may be.
@@ -278,7 +283,7 @@ bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
 
 /**
  * bp_slots_walk_end - stop walking
- * @bs: the books
+ * @bs: the accounting
  * @walk: the walk
  *
  * Context: Any but NMI.
@@ -286,12 +291,36 @@ bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
 void bp_slots_walk_end(struct bp_slots *bs, struct bp_walk *walk);
 
 /**
- * bp_slots_in_use - tell whether any claim stands
- * @bs: the books
+ * bp_slots_nr_claims - count the claims that are held
+ * @bs: the accounting
  *
- * Context: Any.
- * Return: true if one does, or did a moment ago.
+ * Context: Any; takes no lock.
+ * Return: the number of claims; claims made or released at the same time may or
+ * may not be included.
  */
-bool bp_slots_in_use(const struct bp_slots *bs);
+unsigned long bp_slots_nr_claims(const struct bp_slots *bs);
+
+/**
+ * bp_slots_in_use - tell whether any claim is held
+ * @bs: the accounting
+ *
+ * Context: Any; takes no lock.
+ */
+static inline bool bp_slots_in_use(const struct bp_slots *bs)
+{
+	return bp_slots_nr_claims(bs);
+}
+
+/**
+ * bp_slots_any_level - count the domains at one level, by their claims for any CPU
+ * @bs: the accounting
+ * @class: class of registers
+ * @level: the level, at least 1
+ *
+ * Context: The accounting is closed, or no request is under way.
+ * Return: the number of domains.
+ */
+unsigned int bp_slots_any_level(const struct bp_slots *bs, unsigned int class,
+				unsigned int level);
 
 #endif /* _KERNEL_EVENTS_BP_SLOTS_H */

@@ -23,6 +23,7 @@
 
 #include "bp_internal.h"
 #include "bp_repoint.h"
+#include "bp_repoint_wide.h"
 #include "internal.h"
 
 /**
@@ -58,26 +59,25 @@ static struct perf_event **event_of(struct bp_wide *set, int cpu)
 /* Makes the event of an online CPU, disabled. */
 static int make_event(struct bp_wide *set, int cpu)
 {
+	struct bp_wide_cpu *wcpu = bp_wide_cpu_of(set->events, cpu);
 	struct perf_event_attr attr = set->attr;
-	struct bp_versions *versions;
 	struct perf_event *bp;
+	u64 base;
 
 	lockdep_assert_held(&bp_wide_mutex);
 
-	versions = bp_versions_alloc(cpu);
-	if (!versions)
-		return -ENOMEM;
-
 	attr.disabled = 1;
+	base = bp_wide_start_event(wcpu, &attr);
 	bp = bp_create_wide_event(&attr, cpu, set->triggered, set->context);
-	if (IS_ERR(bp)) {
-		kfree(versions);
+	if (IS_ERR(bp))
 		return PTR_ERR(bp);
-	}
 
 	bp->attr.disabled = set->attr.disabled;
-	bp_versions_attach(bp, versions);
-	*event_of(set, cpu) = bp;
+	bp_versions_attach(bp, &wcpu->versions, base);
+	/* From here on a kick finds the event, with its versions. */
+	barrier();
+	WRITE_ONCE(*event_of(set, cpu), bp);
+	bp_wide_catch_up(wcpu);
 	return 0;
 }
 
@@ -90,16 +90,15 @@ static void enable_event(struct bp_wide *set, int cpu)
 static void drop_event(struct bp_wide *set, int cpu)
 {
 	struct perf_event *bp = *event_of(set, cpu);
-	struct bp_versions *versions;
 
 	lockdep_assert_held(&bp_wide_mutex);
 
 	if (!bp)
 		return;
-	*event_of(set, cpu) = NULL;
-	versions = bp->hw.bp_versions;
+	/* Nothing on this CPU repoints it any more. */
+	WRITE_ONCE(*event_of(set, cpu), NULL);
+	barrier();
 	unregister_hw_breakpoint(bp);
-	kfree(versions);
 }
 
 static int make_events(struct bp_wide *set)
@@ -152,7 +151,7 @@ static int check_attr(const struct perf_event_attr *attr)
 	struct perf_event *bp;
 	int err;
 
-	/* It misses nothing, so it takes no turns. */
+	/* A kernel-wide breakpoint misses nothing, so it is not multiplexed. */
 	if (attr->type != PERF_TYPE_BREAKPOINT || hw_breakpoint_is_flexible(attr))
 		return -EINVAL;
 
@@ -169,7 +168,7 @@ static void free_set(struct bp_wide *set)
 {
 	if (!set)
 		return;
-	free_percpu(set->events);
+	bp_wide_free_events(set->events);
 	kfree(set);
 }
 
@@ -191,7 +190,7 @@ static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 	};
 	set->triggered = triggered;
 	set->context = context;
-	set->events = alloc_percpu(typeof(*set->events));
+	set->events = bp_wide_alloc_events(attr);
 	if (!set->events) {
 		free_set(set);
 		return NULL;
@@ -255,6 +254,7 @@ void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events)
 	set = find_set(cpu_events);
 	if (!WARN_ON_ONCE(!set)) {
 		list_del(&set->link);
+		bp_wide_stop_repoint(set->events);
 		drop_events(set);
 	}
 	mutex_unlock(&bp_wide_mutex);
@@ -305,7 +305,7 @@ static int bp_wide_cpu_online(unsigned int cpu)
 	}
 	mutex_unlock(&bp_wide_mutex);
 
-	/* Breakpoints that others opened for this CPU */
+	/* Enable the breakpoints that are open for this CPU. */
 	perf_event_cpu_returns();
 
 	if (err) {

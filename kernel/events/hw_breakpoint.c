@@ -40,11 +40,9 @@ static_assert(offsetof(struct hw_perf_event, bp_opened) >=
 
 /* ---- New events ---- */
 
-/* No claim is made for an event that is being removed: @held cannot become true. */
 static void hw_breakpoint_unreserve(struct perf_event *bp)
 {
-	if (READ_ONCE(bp->bp_claim.held))
-		bp_slots_release(&bp_machine, &bp->bp_claim);
+	bp_slots_release(&bp_machine, &bp->bp_claim);
 }
 
 /*
@@ -221,12 +219,17 @@ int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *hol
 	struct bp_claim_spec spec = bp_claim_spec(&attr);
 
 	claim->holder = holder;
-	return bp_slots_try_reserve(&bp_machine, claim, &spec, NULL, -1);
+	return bp_slots_try_reserve(&bp_machine, claim, &spec, -1);
 }
 
 int dbg_release_wide_bp_slot(struct bp_claim *claim)
 {
 	return bp_slots_try_release(&bp_machine, claim);
+}
+
+void dbg_release_wide_bp_slot_late(struct bp_claim *claim)
+{
+	bp_slots_release(&bp_machine, claim);
 }
 
 /* ---- sysfs ---- */
@@ -329,7 +332,8 @@ static int hw_breakpoint_add(struct perf_event *bp, int flags)
 	if (err)
 		return err;
 
-	perf_event_update_userpage(bp);
+	if (READ_ONCE(bp->rb))
+		perf_event_update_userpage(bp);
 	return 0;
 }
 

@@ -320,7 +320,8 @@ static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *te
 	v = begin_in_the_middle(test, &m, &hits);
 	for (word = 0; word < VERSION_WORDS; word++) {
 		attr = bp_test_watch(&bp_test_words[word % 2], HW_BREAKPOINT_W);
-		set = watch_version(test, &m, &v->version[!v->now], word, HW_BREAKPOINT_W);
+		set = watch_version(test, &m, &v->version[!bp_version_index(v->now)],
+				    word, HW_BREAKPOINT_W);
 		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
 		nr_hit += bp_test_take_hits(&m.hits) > 0;
 		bp_test_drop_set(test, set);
@@ -353,7 +354,7 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 	v = begin_in_the_middle(test, &m, &hits);
 	for (word = 0; word < VERSION_WORDS; word++) {
 		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
-		set = watch_version(test, &m, &v->version[v->now], word,
+		set = watch_version(test, &m, &v->version[bp_version_index(v->now)], word,
 				    HW_BREAKPOINT_R | HW_BREAKPOINT_W);
 		read_wide_hw_breakpoint_local(m.bp, &range);
 		bp_test_drop_set(test, set);

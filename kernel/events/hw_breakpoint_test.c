@@ -709,16 +709,19 @@ static void a_debugger_takes_a_register_of_every_cpu_or_none(struct kunit *test)
 
 static void a_debugger_does_not_wait_for_the_lock(struct kunit *test)
 {
-	struct bp_claim claim = { };
+	struct bp_claim held = { }, claim = { };
 	int reserved, released;
 
+	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&held, &debuggers), 0);
 	raw_spin_lock_irq(&bp_machine.lock);
 	reserved = dbg_reserve_wide_bp_slot(&claim, &debuggers);
-	released = dbg_release_wide_bp_slot(&claim);
+	released = dbg_release_wide_bp_slot(&held);
 	raw_spin_unlock_irq(&bp_machine.lock);
 
 	KUNIT_EXPECT_EQ(test, reserved, -EBUSY);
 	KUNIT_EXPECT_EQ(test, released, -EBUSY);
+	KUNIT_EXPECT_EQ(test, bp_slots_nr_claims(&bp_machine), 1UL);
+	dbg_release_wide_bp_slot_late(&held);
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 

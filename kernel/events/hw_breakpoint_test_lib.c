@@ -194,15 +194,18 @@ struct perf_event_attr bp_test_malformed(unsigned long *word)
 /* A digest of the whole accounting */
 u32 bp_test_digest_accounting(void)
 {
-	unsigned int class;
+	unsigned int class, level;
 	u32 digest = 0;
 
 	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
-		const struct bp_class_books *books = &bp_machine.class[class];
+		const struct bp_class_account *account = &bp_machine.class[class];
 
-		digest = jhash(books, offsetof(struct bp_class_books, cpu), digest);
-		digest = jhash(books->cpu, bp_machine.nr_cpus * sizeof(*books->cpu),
+		digest = jhash(account, offsetof(struct bp_class_account, cpu), digest);
+		digest = jhash(account->cpu, bp_machine.nr_cpus * sizeof(*account->cpu),
 			       digest);
+		for (level = 1; level < BP_LEVELS; level++)
+			digest = jhash_1word(bp_slots_any_level(&bp_machine, class, level),
+					     digest);
 	}
 
 	return digest;

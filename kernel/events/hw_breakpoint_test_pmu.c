@@ -3,12 +3,13 @@
  * A hardware PMU for tests from user space.
  *
  * A virtual machine may have no hardware events, which the tests of groups need
- * beside breakpoints. This PMU counts nothing and always has a counter.
+ * beside breakpoints. This PMU counts nothing and always has a counter. The tests
+ * load the module and remove it again, so a kernel that ran KUnit shows no such PMU.
  */
 
 #include <linux/atomic.h>
 #include <linux/device.h>
-#include <linux/init.h>
+#include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/sysfs.h>
 
@@ -63,6 +64,7 @@ static const struct attribute_group *test_pmu_groups[] = {
 };
 
 static struct pmu test_pmu = {
+	.module		= THIS_MODULE,
 	.task_ctx_nr	= perf_hw_context,
 	.capabilities	= PERF_PMU_CAP_NO_INTERRUPT,
 	.attr_groups	= test_pmu_groups,
@@ -79,4 +81,13 @@ static int __init test_pmu_register(void)
 {
 	return perf_pmu_register(&test_pmu, "breakpoint_test_hw", -1);
 }
-device_initcall(test_pmu_register);
+module_init(test_pmu_register);
+
+static void __exit test_pmu_unregister(void)
+{
+	perf_pmu_unregister(&test_pmu);
+}
+module_exit(test_pmu_unregister);
+
+MODULE_DESCRIPTION("PMU of the selftests of hardware breakpoints");
+MODULE_LICENSE("GPL");

@@ -32,14 +32,14 @@ static void a_wide_breakpoint_fires_on_every_online_cpu(struct kunit *test)
 
 static void a_wide_breakpoint_takes_a_register_of_every_possible_cpu(struct kunit *test)
 {
-	struct bp_class_books *books = &bp_machine.class[TYPE_DATA];
+	struct bp_class_account *account = &bp_machine.class[TYPE_DATA];
 	struct bp_test_hits hits = { };
 	int cpu;
 
 	bp_test_watch_all(test, &bp_test_words[0], &hits);
-	KUNIT_EXPECT_EQ(test, books->wide, 1U);
+	KUNIT_EXPECT_EQ(test, account->wide, 1U);
 	for_each_possible_cpu(cpu)
-		KUNIT_EXPECT_EQ(test, books->cpu[cpu].guaranteed, 0U);
+		KUNIT_EXPECT_EQ(test, account->cpu[cpu].guaranteed, 0U);
 
 	bp_test_fill_cpu(test, bp_test_first_cpu(), 1, &hits);
 	BP_TEST_EXPECT_REFUSED(test, -ENOSPC, bp_test_try_cpu(bp_test_first_cpu(), NULL,

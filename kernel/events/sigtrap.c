@@ -86,12 +86,13 @@ static struct sigtrap_hit *first_to_send(struct perf_event_context *ctx, bool bl
 	return NULL;
 }
 
-/* Send one hit. Returns false if no hit can be sent now. */
+/* Send one hit. Returns false if no more hits are due, or none can be sent now. */
 static bool send_first(struct perf_event_context *ctx)
 {
 	bool blocked = sigismember(&current->blocked, SIGTRAP), own;
 	struct kernel_siginfo info;
 	struct sigtrap_hit *hit;
+	bool more;
 
 	lockdep_assert_held(siglock());
 
@@ -105,11 +106,12 @@ static bool send_first(struct perf_event_context *ctx)
 		describe(&info, hit, blocked);
 		own = hit->task == current;
 		sigtrap_done(hit);
+		more = perf_sigtrap_is_due(ctx);
 	}
 
 	if (own)
 		send_signal_locked(SIGTRAP, &info, current, PIDTYPE_PID);
-	return true;
+	return more;
 }
 
 static void send_hits(struct callback_head *work)

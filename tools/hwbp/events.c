@@ -5,20 +5,28 @@
  * watch needs one event per thread and CPU: an inherited event can write into a ring
  * buffer only if it is bound to a CPU.  All events of a CPU write into the buffer of
  * a dummy event of this process, which outlives the watched threads.  For stat one
- * event per thread is enough.
+ * event per thread is enough.  Where the kernel has events of a whole process, one of
+ * them replaces those of all threads.
  */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
 #include <errno.h>
+#include <internal/evsel.h>
+#include <internal/xyarray.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <perf/cpumap.h>
+#include <perf/evsel.h>
+#include <perf/threadmap.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "events.h"
+#include "holders.h"
 #include "rings.h"
 #include "util.h"
 
@@ -30,7 +38,8 @@
 /* Retries if the program starts threads while its events are being opened */
 #define MAX_ATTEMPTS		50
 
-#define SAMPLE_TYPE	(PERF_SAMPLE_IP | RINGS_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER)
+#define SAMPLE_TYPE	(PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | RINGS_SAMPLE_TYPE | \
+			 PERF_SAMPLE_REGS_USER)
 
 /* PERF_RECORD_LOST is not needed: PERF_FORMAT_LOST has the number of lost records. */
 #define RECORD_TYPES	(1ULL << PERF_RECORD_SAMPLE | 1ULL << PERF_RECORD_COMM | \
@@ -41,22 +50,47 @@
 #define ALL_REGS_MASK		(((1ULL << (PERF_REG_X86_IP + 1)) - 1) | \
 				 (0xffULL << PERF_REG_X86_R8))
 
+/**
+ * struct event - events of one place and thread, or of one place and process
+ * @evsel: the events, one for each CPU of events::cpus
+ * @loc: index of the place
+ */
 struct event {
-	int fd;
-	int cpu;
+	struct perf_evsel *evsel;
+	size_t loc;
 };
 
+/**
+ * struct events - all breakpoint events of a process
+ * @opt: command line
+ * @locs: places
+ * @nr_locs: number of @locs
+ * @process: events are of the whole process, not of single threads
+ * @attr: attributes that the events of all places have in common
+ * @event: open events
+ * @nr_events: number of @event
+ * @events_room: capacity of @event
+ * @failed: index of the place whose event could not be opened
+ * @cpus: the CPUs that have rings, or any CPU for stat
+ * @rings: ring buffers; NULL for stat
+ */
 struct events {
+	const struct watch_options *opt;
+	const struct location *locs;
+	size_t nr_locs;
+	bool process;
 	struct perf_event_attr attr;
 	struct event *event;
 	size_t nr_events;
 	size_t events_room;
+	size_t failed;
+	struct perf_cpu_map *cpus;
 	struct rings *rings;
 };
 
 /* ---- error messages ---- */
 
-static void die_no_permission(const struct options *opt, const struct target *t, int err)
+static void die_no_permission(const struct watch_options *opt, const struct target *t, int err)
 {
 	long paranoid = read_paranoid();
 
@@ -70,8 +104,8 @@ static void die_no_permission(const struct options *opt, const struct target *t,
 	    "it belongs to another user or has more privileges", strerror(err));
 }
 
-static void die_open(const struct options *opt, const struct location *loc,
-		     const struct target *t, int err)
+static void die_open(const struct watch_options *opt, const struct location *loc,
+		     struct symbols *syms, const struct target *t, int err)
 {
 	switch (err) {
 	case EACCES:
@@ -81,7 +115,7 @@ static void die_open(const struct options *opt, const struct location *loc,
 		die_no_permission(opt, t, err);
 		break;
 	case ENOSPC:
-		die("no debug register available: other breakpoints hold all of them (see hwbp slots)");
+		holders_die(loc, syms, t->pid, opt->access == ACCESS_X, opt->flexible);
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
@@ -113,7 +147,7 @@ static unsigned int bp_type(enum access access)
 	}
 }
 
-static void fill_sampling(struct perf_event_attr *attr, const struct options *opt)
+static void fill_sampling(struct perf_event_attr *attr, const struct watch_options *opt)
 {
 	attr->sample_period = 1;
 	attr->wakeup_events = 1;
@@ -134,25 +168,23 @@ static void fill_sampling(struct perf_event_attr *attr, const struct options *op
 	attr->sample_stack_user = STACK_BYTES;
 }
 
-static void fill_attr(struct perf_event_attr *attr, const struct options *opt,
-		      const struct location *loc)
+static void fill_attr(struct perf_event_attr *attr, const struct watch_options *opt)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->type = PERF_TYPE_BREAKPOINT;
 	attr->size = sizeof(*attr);
-	attr->bp_addr = loc->address;
 	attr->bp_type = bp_type(opt->access);
-	attr->bp_len = opt->access == ACCESS_X ? sizeof(long) : loc->len;
+	attr->config = opt->flexible ? caps_config_bit("flexible") : 0;
 	attr->inherit = 1;
 	attr->exclude_kernel = !opt->kernel;
 	attr->exclude_hv = 1;
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
 			    PERF_FORMAT_LOST;
-	if (opt->verb == VERB_WATCH)
+	if (opt->record)
 		fill_sampling(attr, opt);
 }
 
-static struct rings *open_rings(const struct options *opt)
+static struct rings *open_rings(const struct watch_options *opt)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -175,28 +207,54 @@ static struct rings *open_rings(const struct options *opt)
 	return rings;
 }
 
-static int open_one(struct events *ev, pid_t tid, int cpu, int ring)
+/* Let the event on each CPU write into the ring of that CPU. */
+static int redirect(const struct events *ev, struct perf_evsel *evsel)
 {
-	int fd = perf_event_open(&ev->attr, tid, cpu);
+	size_t i;
 
-	if (fd < 0)
-		return errno;
-	GROW(ev->event, ev->nr_events, ev->events_room);
-	ev->event[ev->nr_events++] = (struct event){ .fd = fd };
-	if (ring >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring))
-		return errno;
+	for (i = 0; i < rings_nr(ev->rings); i++) {
+		int fd = *(int *)xyarray__entry(evsel->fd, i, 0);
+
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings_fds(ev->rings)[i]))
+			return errno;
+	}
 	return 0;
 }
 
-static int open_thread(struct events *ev, pid_t tid)
+/* Open the events of one place, for a thread or with @config for its process. */
+static int open_place(struct events *ev, size_t loc, pid_t tid, uint64_t config)
+{
+	struct perf_thread_map *thread = perf_thread_map__new_dummy();
+	struct perf_event_attr attr = ev->attr;
+	struct perf_evsel *evsel;
+	int err;
+
+	attr.config |= config;
+	attr.bp_addr = ev->locs[loc].address;
+	attr.bp_len = ev->opt->access == ACCESS_X ? sizeof(long) : ev->locs[loc].len;
+	evsel = perf_evsel__new(&attr);
+	if (!thread || !evsel)
+		die("out of memory");
+	perf_thread_map__set_pid(thread, 0, tid);
+	err = -perf_evsel__open(evsel, ev->cpus, thread);
+	perf_thread_map__put(thread);
+	if (err) {
+		perf_evsel__delete(evsel);
+		ev->failed = loc;
+		return err;
+	}
+	GROW(ev->event, ev->nr_events, ev->events_room);
+	ev->event[ev->nr_events++] = (struct event){ .evsel = evsel, .loc = loc };
+	return ev->rings ? redirect(ev, evsel) : 0;
+}
+
+static int open_all_places(struct events *ev, pid_t tid, uint64_t config)
 {
 	size_t i;
 	int err;
 
-	if (!ev->rings)
-		return open_one(ev, tid, -1, -1);
-	for (i = 0; i < rings_nr(ev->rings); i++) {
-		err = open_one(ev, tid, rings_cpu(ev->rings, i), rings_fd(ev->rings, i));
+	for (i = 0; i < ev->nr_locs; i++) {
+		err = open_place(ev, i, tid, config);
 		if (err)
 			return err;
 	}
@@ -227,8 +285,12 @@ static bool is_subset(const struct tids *inner, const struct tids *outer)
 
 static void close_events(struct events *ev)
 {
-	while (ev->nr_events)
-		close(ev->event[--ev->nr_events].fd);
+	while (ev->nr_events) {
+		struct perf_evsel *evsel = ev->event[--ev->nr_events].evsel;
+
+		perf_evsel__close(evsel);
+		perf_evsel__delete(evsel);
+	}
 }
 
 static int open_all_threads(struct events *ev, const struct tids *tids)
@@ -237,7 +299,7 @@ static int open_all_threads(struct events *ev, const struct tids *tids)
 	int err;
 
 	for (i = 0; i < tids->nr; i++) {
-		err = open_thread(ev, tids->tid[i]);
+		err = open_all_places(ev, tids->tid[i], 0);
 		/* Skip a thread that has exited in the meantime. */
 		if (err && err != ESRCH)
 			return err;
@@ -282,24 +344,51 @@ static int open_threads(struct events *ev, const struct target *t)
 	return err;
 }
 
-struct events *events_open(const struct options *opt, const struct location *loc,
-			   const struct target *t)
+/*
+ * Open one event per place for the whole process where the kernel has such events, else
+ * one per place and thread. The kernel may refuse them for what hwbp asks in addition,
+ * such as attr.inherit: then events of threads are refused, too, or work.
+ */
+static int open_target(struct events *ev, const struct target *t)
+{
+	uint64_t process = caps_config_bit("process");
+	int err;
+
+	if (!process)
+		return open_threads(ev, t);
+	err = open_all_places(ev, t->pid, process);
+	if (err != EINVAL && err != EOPNOTSUPP) {
+		ev->process = true;
+		return err;
+	}
+	close_events(ev);
+	if (ev->rings)
+		rings_discard(ev->rings);
+	return open_threads(ev, t);
+}
+
+struct events *events_open(const struct watch_options *opt, const struct location *locs,
+			   size_t nr, struct symbols *syms, const struct target *t)
 {
 	struct events *ev = xzalloc(sizeof(*ev));
 	int err;
 
-	/* One event a thread and CPU needs many descriptors. */
+	ev->opt = opt;
+	ev->locs = locs;
+	ev->nr_locs = nr;
+	/* One event a place, thread and CPU needs many descriptors. */
 	raise_file_limit();
-	fill_attr(&ev->attr, opt, loc);
-	if (opt->verb == VERB_WATCH)
+	fill_attr(&ev->attr, opt);
+	if (opt->record)
 		ev->rings = open_rings(opt);
-	err = open_threads(ev, t);
+	ev->cpus = ev->rings ? rings_cpus(ev->rings) : perf_cpu_map__new_any_cpu();
+	err = open_target(ev, t);
 	if (err == ESRCH)
 		die("process %d has exited", t->pid);
 	if (err == EAGAIN)
 		die("process %d starts threads faster than hwbp can attach to them", t->pid);
 	if (err)
-		die_open(opt, loc, t, err);
+		die_open(opt, &locs[ev->failed], syms, t, err);
 	return ev;
 }
 
@@ -308,23 +397,38 @@ void events_disable(struct events *ev)
 	size_t i;
 
 	for (i = 0; i < ev->nr_events; i++)
-		ioctl(ev->event[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		perf_evsel__disable(ev->event[i].evsel);
+}
+
+static void count_event(const struct events *ev, const struct event *event,
+			struct counts *counts)
+{
+	int cpu, nr_cpus = perf_cpu_map__nr(ev->cpus);
+	struct perf_counts_values values;
+	int divisor;
+
+	/*
+	 * A thread's event of one CPU is enabled while the thread runs on any CPU, a
+	 * process's event of one CPU while a thread of the process runs there.
+	 */
+	divisor = ev->process ? 1 : nr_cpus;
+	for (cpu = 0; cpu < nr_cpus; cpu++) {
+		if (perf_evsel__read(event->evsel, cpu, 0, &values))
+			continue;
+		counts->hits += values.val;
+		counts->enabled_ns += values.ena / divisor;
+		counts->running_ns += values.run;
+		counts->lost += values.lost;
+	}
 }
 
 void events_count(struct events *ev, struct counts *counts)
 {
-	uint64_t value[4];
 	size_t i;
 
-	memset(counts, 0, sizeof(*counts));
-	for (i = 0; i < ev->nr_events; i++) {
-		if (read(ev->event[i].fd, value, sizeof(value)) != sizeof(value))
-			continue;
-		counts->hits += value[0];
-		counts->enabled_ns += value[1];
-		counts->running_ns += value[2];
-		counts->lost += value[3];
-	}
+	memset(counts, 0, ev->nr_locs * sizeof(*counts));
+	for (i = 0; i < ev->nr_events; i++)
+		count_event(ev, &ev->event[i], &counts[ev->event[i].loc]);
 }
 
 void events_close(struct events *ev)
@@ -383,6 +487,17 @@ static bool parse_user_regs(const struct events *ev, const struct perf_event_hea
 	return true;
 }
 
+static size_t find_loc(const struct events *ev, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < ev->nr_locs; i++) {
+		if (ev->locs[i].address == address)
+			return i;
+	}
+	return 0;
+}
+
 static void handle_sample(const struct events *ev, const struct perf_event_header *header,
 			  const struct event_ops *ops, void *arg)
 {
@@ -394,6 +509,7 @@ static void handle_sample(const struct events *ev, const struct perf_event_heade
 		.pid = sample->pid,
 		.tid = sample->tid,
 		.cpu = sample->cpu,
+		.loc = find_loc(ev, sample->addr),
 	};
 
 	hit.kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;

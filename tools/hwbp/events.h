@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "location.h"
-#include "options.h"
 #include "rings.h"
 #include "target.h"
+#include "watch.h"
 
 struct events;
 
@@ -42,6 +42,7 @@ struct user_regs {
  * @tid: thread
  * @cpu: CPU
  * @kernel: the access was made in kernel mode
+ * @loc: index of the place
  * @user: registers and stack, NULL if not known
  */
 struct hit {
@@ -51,6 +52,7 @@ struct hit {
 	pid_t tid;
 	uint32_t cpu;
 	bool kernel;
+	size_t loc;
 	const struct user_regs *user;
 };
 
@@ -64,7 +66,7 @@ struct event_ops {
 };
 
 /**
- * struct counts - sums over all events
+ * struct counts - sums over all events of one place
  * @hits: number of accesses
  * @enabled_ns: time for which the threads ran
  * @running_ns: part of @enabled_ns in which they were watched
@@ -78,12 +80,12 @@ struct counts {
 };
 
 /*
- * Open the events of all threads of the target. The first event may be hit before
- * the last one is open. Exits with a one-line message on failure; no event stays
- * open then.
+ * Open events for @nr places in all threads of the target. The first event may be hit
+ * before the last one is open. Exits with a message on failure; no event stays open
+ * then. @syms: symbols of the process, for the message.
  */
-struct events *events_open(const struct options *opt, const struct location *loc,
-			   const struct target *t);
+struct events *events_open(const struct watch_options *opt, const struct location *locs,
+			   size_t nr, struct symbols *syms, const struct target *t);
 void events_disable(struct events *ev);
 
 /*
@@ -95,6 +97,7 @@ bool events_drain(struct events *ev, uint64_t until, const struct event_ops *ops
 /* The ring buffers, NULL if hits are only counted. */
 struct rings *events_rings(const struct events *ev);
 
+/* Fill in @counts of each place. */
 void events_count(struct events *ev, struct counts *counts);
 /* Close all events, which ends the watch. */
 void events_close(struct events *ev);

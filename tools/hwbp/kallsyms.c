@@ -4,9 +4,9 @@
  * instead of addresses for unprivileged users.
  */
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <symbol/kallsyms.h>
 
 #include "kallsyms.h"
 #include "util.h"
@@ -56,34 +56,32 @@ static bool is_wanted(const struct ksyms *syms, unsigned long addr, char type)
 }
 
 /* Turn "name\t[module]" into "name [module]" or "name". */
-static void name_module(char *name, bool modules)
+static char *symbol_name(const char *name, bool modules)
 {
-	char *tab = strchr(name, '\t');
+	size_t len = strcspn(name, "\t");
 
-	if (tab)
-		*tab = modules ? ' ' : '\0';
+	if (!name[len] || !modules)
+		return xasprintf("%.*s", (int)len, name);
+	return xasprintf("%.*s %s", (int)len, name, name + len + 1);
+}
+
+static int add_symbol(void *arg, const char *name, char type, u64 address)
+{
+	struct ksyms *syms = arg;
+
+	if (!is_wanted(syms, address, type))
+		return 0;
+	GROW(syms->entries, syms->nr, syms->room);
+	syms->entries[syms->nr].address = address;
+	syms->entries[syms->nr++].name = symbol_name(name, syms->modules);
+	return 0;
 }
 
 static void read_kallsyms(struct ksyms *syms)
 {
-	FILE *f = fopen("/proc/kallsyms", "re");
-	char line[1024], name[512], type;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		unsigned long addr;
-
-		/* "ffffffff81000000 T name", and for a module "\t[module]" after it. */
-		if (sscanf(line, "%lx %c %511[^\n]", &addr, &type, name) != 3 ||
-		    !is_wanted(syms, addr, type))
-			continue;
-		name_module(name, syms->modules);
-		GROW(syms->entries, syms->nr, syms->room);
-		syms->entries[syms->nr].address = addr;
-		syms->entries[syms->nr++].name = xstrdup(name);
-	}
-	if (f)
-		fclose(f);
-	qsort(syms->entries, syms->nr, sizeof(*syms->entries), by_address);
+	kallsyms__parse("/proc/kallsyms", syms, add_symbol);
+	if (syms->nr)
+		qsort(syms->entries, syms->nr, sizeof(*syms->entries), by_address);
 	syms->done = true;
 }
 

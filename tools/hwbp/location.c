@@ -142,43 +142,42 @@ static void check_type(const struct spec *spec, const struct symbol *sym, enum a
 
 /* ---- length and alignment ---- */
 
-static void check_length(const struct options *opt, uint64_t len, bool given)
+static void check_length(const char *text, uint64_t len, bool given)
 {
 	if (len == 1 || len == 2 || len == 4 || len == 8)
 		return;
 	if (given)
-		die("%s: invalid length %lu: use 1, 2, 4 or 8", opt->spec,
+		die("%s: invalid length %lu: use 1, 2, 4 or 8", text,
 		    (unsigned long)len);
 	if (len)
 		die("%s is %lu bytes long: append a length of 1, 2, 4 or 8, such as %s:8",
-		    opt->spec, (unsigned long)len, opt->spec);
+		    text, (unsigned long)len, text);
 	die("%s has no known length: append a length of 1, 2, 4 or 8, such as %s:8",
-	    opt->spec, opt->spec);
+	    text, text);
 }
 
-static void check_alignment(const struct options *opt, const struct location *loc)
+static void check_alignment(const struct location *loc)
 {
 	if (loc->address % loc->len)
-		die("%s: address %#lx is not aligned to the length %u", opt->spec,
+		die("%s: address %#lx is not aligned to the length %u", loc->text,
 		    (unsigned long)loc->address, loc->len);
 }
 
-static void finish(struct location *loc, const struct options *opt, const struct spec *spec,
+static void finish(struct location *loc, const struct watch_options *opt, const struct spec *spec,
 		   uint64_t size)
 {
-	loc->text = opt->spec;
 	if (opt->access == ACCESS_X) {
 		if (spec->len)
-			die("%s: a length cannot be used with -x", opt->spec);
+			die("%s: a length cannot be used with -x", loc->text);
 		loc->len = 0;
 		return;
 	}
-	check_length(opt, spec->len ? spec->len : size, spec->len);
+	check_length(loc->text, spec->len ? spec->len : size, spec->len);
 	loc->len = spec->len ? spec->len : size;
-	check_alignment(opt, loc);
+	check_alignment(loc);
 }
 
-static bool find_symbol(struct location *loc, const struct options *opt, struct spec *spec,
+static bool find_symbol(struct location *loc, const struct watch_options *opt, struct spec *spec,
 			struct symbols *syms, bool libraries)
 {
 	struct symbol_list list = { 0 };
@@ -200,12 +199,13 @@ static bool find_symbol(struct location *loc, const struct options *opt, struct 
 	return true;
 }
 
-bool location_find(struct location *loc, const struct options *opt, struct symbols *syms,
-		   bool libraries)
+bool location_find(struct location *loc, const char *text, const struct watch_options *opt,
+		   struct symbols *syms, bool libraries)
 {
 	struct spec spec;
 
-	spec_parse(&spec, opt->spec);
+	loc->text = text;
+	spec_parse(&spec, text);
 	if (spec.name)
 		return find_symbol(loc, opt, &spec, syms, libraries);
 	loc->address = spec.address;
@@ -213,7 +213,8 @@ bool location_find(struct location *loc, const struct options *opt, struct symbo
 	return true;
 }
 
-void location_die_unknown(const struct options *opt, struct symbols *syms)
+void location_die_unknown(const char *text, const struct watch_options *opt,
+			  struct symbols *syms)
 {
 	const char *program = symbols_program(syms);
 	unsigned int nr = symbols_nr_libraries(syms);
@@ -221,7 +222,7 @@ void location_die_unknown(const struct options *opt, struct symbols *syms)
 	struct symbol near;
 	struct spec spec;
 
-	spec_parse(&spec, opt->spec);
+	spec_parse(&spec, text);
 	if (spec.file) {
 		find_in_scopes(syms, &(struct spec){ .name = spec.name }, spec.name, true, &list);
 		if (list.nr)

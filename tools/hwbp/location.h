@@ -3,8 +3,8 @@
 #ifndef HWBP_LOCATION_H
 #define HWBP_LOCATION_H
 
-#include "options.h"
 #include "symbols.h"
+#include "watch.h"
 
 /**
  * struct location - a watched place
@@ -19,13 +19,14 @@ struct location {
 };
 
 /*
- * Find the place that opt->spec names. Returns false if the program has no such
- * symbol, and with @libraries no library either; location_die_unknown() prints the
- * message for that. Exits with a one-line message if the place cannot be watched.
+ * Find the place that @text names. Returns false if the program has no such symbol,
+ * and with @libraries no library either; location_die_unknown() prints the message for
+ * that. Exits with a one-line message if the place cannot be watched.
  */
-bool location_find(struct location *loc, const struct options *opt, struct symbols *syms,
-		   bool libraries);
-void location_die_unknown(const struct options *opt, struct symbols *syms)
+bool location_find(struct location *loc, const char *text, const struct watch_options *opt,
+		   struct symbols *syms, bool libraries);
+void location_die_unknown(const char *text, const struct watch_options *opt,
+			  struct symbols *syms)
 	__attribute__((noreturn));
 
 #endif

@@ -1,67 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The command line. */
+/* Options of the verbs, with libsubcmd. */
 #ifndef HWBP_OPTIONS_H
 #define HWBP_OPTIONS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include <subcmd/parse-options.h>
 
-enum verb {
-	VERB_WATCH,
-	VERB_STAT,
-	VERB_SLOTS,
-	VERB_TEXT,
-};
+/* The last entries of each table of options */
+#define OPTIONS_END \
+	OPT_CALLBACK_NOOPT('h', "help", NULL, NULL, "print this help", options_help), \
+	OPT_END()
 
-enum access {
-	ACCESS_W,
-	ACCESS_RW,
-	ACCESS_X,
-};
-
-/**
- * struct options - what the user asked for
- * @verb: watch, stat, slots or text
- * @access: kind of access to watch for
- * @kernel: -k: watch accesses in kernel mode, too
- * @callers: -g: print the callers of each hit
- * @spec: the variable, function or address, as written by the user
- * @out: file for the report, NULL for stdout
- * @pid: watch, stat: process to attach to, 0 to launch @cmd; slots: task or process
- *	 to show, 0 for all
- * @cpu: slots: CPU to show, -1 for all
- * @from: slots: file to read, NULL for the one in debugfs
- * @cmd: NULL-terminated command to launch, NULL if there is none
- * @max_hits: end the watch after this number of hits, 0 for no limit
- * @max_ns: end the watch after this time, 0 for no limit
- * @all: text: show all bytes and all symbols
- * @quiet: text: show only the counts
- * @areas: text: show whole areas of text, too
- * @ring_mb: text: buffer size of each CPU in MB, 0 for the default
+/*
+ * Parse the options in @options; the other arguments stay in @argv[0] to @argv[n - 1],
+ * with "--" and the command behind it. Returns n. @usage ends with NULL; after an
+ * empty string come lines of description, which are printed for --help only. Exits
+ * with EXIT_HWBP if the command line is not valid.
  */
-struct options {
-	enum verb verb;
-	enum access access;
-	bool kernel;
-	bool callers;
-	const char *spec;
-	const char *out;
-	pid_t pid;
-	int cpu;
-	const char *from;
-	char **cmd;
-	uint64_t max_hits;
-	uint64_t max_ns;
-	bool all;
-	bool quiet;
-	bool areas;
-	unsigned int ring_mb;
-};
+int options_parse(int argc, const char **argv, const struct option *options,
+		  const char *const *usage);
 
-/* Parse the command line. Exits with a one-line message if it is not valid. */
-void options_parse(struct options *opt, int argc, char **argv);
+/*
+ * Cut "--" and the command behind it off the arguments. Returns the command, ended by
+ * NULL, or NULL if there is none; sets *@argc to the number of arguments left.
+ */
+char **options_cut_command(int *argc, const char **argv);
 
-const char *access_name(enum access access);
+/* Callbacks of options whose value is a uint64_t, pid_t, int or unsigned int. */
+parse_opt_cb options_help;
+parse_opt_cb options_count;
+parse_opt_cb options_seconds;
+parse_opt_cb options_pid;
+parse_opt_cb options_cpu;
+parse_opt_cb options_megabytes;
+
+#define OPT_COUNT(s, l, v, a, h)	OPT_CALLBACK(s, l, check_vtype(v, uint64_t *), a, h, options_count)
+#define OPT_SECONDS(s, l, v, h)		OPT_CALLBACK(s, l, check_vtype(v, uint64_t *), "SECONDS", h, options_seconds)
+#define OPT_PID(s, l, v, h)		OPT_CALLBACK(s, l, check_vtype(v, pid_t *), "PID", h, options_pid)
+#define OPT_CPU(s, l, v, h)		OPT_CALLBACK(s, l, check_vtype(v, int *), "CPU", h, options_cpu)
+#define OPT_MEGABYTES(s, l, v, h)	OPT_CALLBACK(s, l, check_vtype(v, unsigned int *), "MB", h, options_megabytes)
 
 #endif

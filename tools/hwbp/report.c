@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Output of 'hwbp watch' and 'hwbp stat': hits, and the counts per instruction. */
 #include <inttypes.h>
+#include <perf/event.h>
+#include <perf/evsel.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,9 @@
 #define NR_BUCKETS	1024
 #define MAX_CALLERS	32
 
+/* Counts are not scaled if a place was watched for at least this part of the time. */
+#define FULL_SHARE	99.9
+
 /* Maximum number of bytes that a processor moves in one iteration of REP MOVS */
 #define STRING_REACH	64
 
@@ -21,6 +26,7 @@
  * @next: next spot in the hash bucket
  * @ip: address that the processor reported, or a return address
  * @back: the instruction that @ip stands for
+ * @loc: index of the watched place; 0 for a caller
  * @hits: number of hits
  * @gone: the code was unmapped: @ip may belong to other code by now
  * @place: description of the instruction
@@ -29,16 +35,19 @@ struct spot {
 	struct spot *next;
 	uint64_t ip;
 	enum back back;
+	size_t loc;
 	uint64_t hits;
 	bool gone;
 	struct place place;
 };
 
 struct report {
-	const struct options *opt;
+	const struct watch_options *opt;
 	FILE *out;
 	uint64_t start;
-	struct location loc;
+	const struct location *locs;
+	size_t nr_locs;
+	int place_width;
 	struct symbols *syms;
 	struct unwinder *unwinder;
 	struct spot *bucket[NR_BUCKETS];
@@ -46,7 +55,7 @@ struct report {
 	uint64_t hits;
 };
 
-struct report *report_new(const struct options *opt)
+struct report *report_new(const struct watch_options *opt)
 {
 	struct report *rep = xzalloc(sizeof(*rep));
 
@@ -55,24 +64,69 @@ struct report *report_new(const struct options *opt)
 	return rep;
 }
 
-void report_begin(struct report *rep, const struct location *loc, struct symbols *syms,
-		  const struct target *t, uint64_t start)
+static const char *access_name(enum access access)
 {
-	bool exec = rep->opt->access == ACCESS_X;
+	switch (access) {
+	case ACCESS_W:
+		return "writes";
+	case ACCESS_RW:
+		return "reads and writes";
+	default:
+		return "executions";
+	}
+}
 
-	rep->start = start;
-	rep->loc = *loc;
-	rep->syms = syms;
-	if (rep->opt->callers)
-		rep->unwinder = unwinder_new(syms, t->pid);
+static void print_location(const struct report *rep, const struct location *loc,
+			   const struct target *t)
+{
 	fprintf(rep->out, "%s of %s at %#" PRIx64, access_name(rep->opt->access), loc->text,
 		loc->address);
-	if (!exec)
+	if (rep->opt->access != ACCESS_X)
 		fprintf(rep->out, ", %u byte%s", loc->len, loc->len == 1 ? "" : "s");
-	fprintf(rep->out, ", in %s (pid %d)\n", symbols_program(syms), t->pid);
-	if (rep->opt->verb == VERB_WATCH)
-		fprintf(rep->out, "\n%11s  %-15s %7s %3s  %-35s %s\n", "TIME", "COMM", "TID",
-			"CPU", "INSTRUCTION", "SOURCE");
+	fprintf(rep->out, ", in %s (pid %d)\n", symbols_program(rep->syms), t->pid);
+}
+
+/* The column PLACE is printed only if there are several. */
+static void print_place(const struct report *rep, const char *text)
+{
+	if (rep->nr_locs > 1)
+		fprintf(rep->out, "%-*s  ", rep->place_width, text);
+}
+
+static void set_locations(struct report *rep, const struct location *locs)
+{
+	size_t i;
+
+	rep->locs = locs;
+	rep->nr_locs = rep->opt->nr_specs;
+	rep->place_width = strlen("PLACE");
+	for (i = 0; i < rep->nr_locs; i++) {
+		int len = strlen(locs[i].text);
+
+		if (len > rep->place_width)
+			rep->place_width = len;
+	}
+}
+
+void report_begin(struct report *rep, const struct location *locs, struct symbols *syms,
+		  const struct target *t, uint64_t start)
+{
+	size_t i;
+
+	rep->start = start;
+	rep->syms = syms;
+	set_locations(rep, locs);
+	if (rep->opt->callers)
+		rep->unwinder = unwinder_new(syms, t->pid);
+	for (i = 0; i < rep->nr_locs; i++)
+		print_location(rep, &locs[i], t);
+	if (rep->opt->flexible)
+		fprintf(rep->out, "multiplexed: each place is watched for a part of the time\n");
+	if (rep->opt->record) {
+		fprintf(rep->out, "\n%11s  %-15s %7s %3s  ", "TIME", "COMM", "TID", "CPU");
+		print_place(rep, "PLACE");
+		fprintf(rep->out, "%-35s %s\n", "INSTRUCTION", "SOURCE");
+	}
 	report_flush(rep);
 }
 
@@ -93,21 +147,22 @@ static struct spot **bucket_of(struct spot **table, uint64_t ip)
 	return &table[(ip ^ ip >> 10) % NR_BUCKETS];
 }
 
-static struct spot *find_spot(struct spot **table, uint64_t ip, enum back back)
+static struct spot *find_spot(struct spot **table, uint64_t ip, enum back back, size_t loc)
 {
 	struct spot *spot = *bucket_of(table, ip);
 
-	while (spot && (spot->ip != ip || spot->back != back || spot->gone))
+	while (spot && (spot->ip != ip || spot->back != back || spot->loc != loc || spot->gone))
 		spot = spot->next;
 	return spot;
 }
 
-static struct spot *add_spot(struct spot **table, uint64_t ip, enum back back)
+static struct spot *add_spot(struct spot **table, uint64_t ip, enum back back, size_t loc)
 {
 	struct spot *spot = xzalloc(sizeof(*spot)), **bucket = bucket_of(table, ip);
 
 	spot->ip = ip;
 	spot->back = back;
+	spot->loc = loc;
 	spot->next = *bucket;
 	*bucket = spot;
 	return spot;
@@ -125,11 +180,13 @@ static bool has_passed(const struct location *loc, uint64_t pointer)
  */
 static enum back back_of(const struct report *rep, const struct hit *hit)
 {
+	const struct location *loc = &rep->locs[hit->loc];
+
 	if (rep->opt->access == ACCESS_X)
 		return BACK_NONE;
 	if (hit->user && !hit->kernel &&
-	    (has_passed(&rep->loc, hit->user->regs[USER_DI]) ||
-	     has_passed(&rep->loc, hit->user->regs[USER_SI])))
+	    (has_passed(loc, hit->user->regs[USER_DI]) ||
+	     has_passed(loc, hit->user->regs[USER_SI])))
 		return BACK_STRING;
 	return BACK_ONE;
 }
@@ -137,11 +194,11 @@ static enum back back_of(const struct report *rep, const struct hit *hit)
 static struct spot *spot_of_hit(struct report *rep, const struct hit *hit)
 {
 	enum back back = back_of(rep, hit);
-	struct spot *spot = find_spot(rep->bucket, hit->ip, back);
+	struct spot *spot = find_spot(rep->bucket, hit->ip, back, hit->loc);
 
 	if (spot)
 		return spot;
-	spot = add_spot(rep->bucket, hit->ip, back);
+	spot = add_spot(rep->bucket, hit->ip, back, hit->loc);
 	if (!hit->kernel)
 		symbols_place(rep->syms, hit->ip, back, &spot->place);
 	else
@@ -151,11 +208,11 @@ static struct spot *spot_of_hit(struct report *rep, const struct hit *hit)
 
 static struct spot *spot_of_caller(struct report *rep, uint64_t ip)
 {
-	struct spot *spot = find_spot(rep->caller, ip, BACK_ONE);
+	struct spot *spot = find_spot(rep->caller, ip, BACK_ONE, 0);
 
 	if (spot)
 		return spot;
-	spot = add_spot(rep->caller, ip, BACK_ONE);
+	spot = add_spot(rep->caller, ip, BACK_ONE, 0);
 	symbols_place(rep->syms, ip, BACK_ONE, &spot->place);
 	return spot;
 }
@@ -180,9 +237,10 @@ void report_hit(struct report *rep, const struct hit *hit, struct tasks *tasks)
 
 	spot->hits++;
 	rep->hits++;
-	fprintf(rep->out, "%4" PRIu64 ".%06" PRIu64 "  %-15s %7d %3u  %-35s %s\n",
-		us / 1000000, us % 1000000, tasks_name(tasks, hit->tid), hit->tid, hit->cpu,
-		spot->place.where, spot->place.source);
+	fprintf(rep->out, "%4" PRIu64 ".%06" PRIu64 "  %-15s %7d %3u  ", us / 1000000,
+		us % 1000000, tasks_name(tasks, hit->tid), hit->tid, hit->cpu);
+	print_place(rep, rep->locs[hit->loc].text);
+	fprintf(rep->out, "%-35s %s\n", spot->place.where, spot->place.source);
 	if (rep->unwinder && hit->user)
 		print_callers(rep, hit);
 }
@@ -208,11 +266,21 @@ void report_unmapped(struct report *rep, uint64_t start, uint64_t len)
 
 /* ---- counts ---- */
 
+/* Part of the time for which a place was watched, in percent */
+static double share_of(const struct counts *counts)
+{
+	if (!counts->enabled_ns || counts->running_ns >= counts->enabled_ns)
+		return 100.0;
+	return 100.0 * counts->running_ns / counts->enabled_ns;
+}
+
 static int by_text(const void *a, const void *b)
 {
 	const struct spot *x = *(struct spot *const *)a, *y = *(struct spot *const *)b;
 	int diff = strcmp(x->place.where, y->place.where);
 
+	if (!diff)
+		diff = x->loc < y->loc ? -1 : x->loc > y->loc;
 	return diff ? diff : strcmp(x->place.source, y->place.source);
 }
 
@@ -240,7 +308,10 @@ static size_t collect(struct report *rep, struct spot ***list)
 	return nr;
 }
 
-/* Merge spots of the same instruction, which may be reported at several addresses. */
+/*
+ * Merge spots of the same place and instruction, which may be reported at several
+ * addresses.
+ */
 static size_t merge(struct spot **list, size_t nr)
 {
 	size_t i, kept = 0;
@@ -261,9 +332,85 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-void report_places(struct report *rep, uint64_t lost)
+/*
+ * Estimate of the number of accesses: hits while a place was watched, scaled by the time
+ * for which the program ran. Returns 0 if the place was not watched at all.
+ */
+static uint64_t scale(uint64_t hits, const struct counts *counts)
 {
-	uint64_t us = (now_ns() - rep->start) / 1000;
+	struct perf_counts_values values = {
+		.val = hits,
+		.ena = counts->enabled_ns,
+		.run = counts->running_ns,
+	};
+
+	/* The two times are read from several events at slightly different moments. */
+	if (share_of(counts) < FULL_SHARE)
+		perf_counts_values__scale(&values, true, NULL);
+	return values.val;
+}
+
+static bool is_multiplexed(const struct report *rep, const struct counts *counts)
+{
+	size_t i;
+
+	for (i = 0; i < rep->nr_locs; i++) {
+		if (share_of(&counts[i]) < FULL_SHARE)
+			return true;
+	}
+	return false;
+}
+
+static void print_scaled(const struct report *rep, const struct counts *counts)
+{
+	size_t i;
+
+	fprintf(rep->out, "counts are scaled: the places were watched for a part of the time\n");
+	fprintf(rep->out, "%11s %11s  %-*s  %s\n", "SCALED", "HITS", rep->place_width, "PLACE",
+		"WATCHED");
+	for (i = 0; i < rep->nr_locs; i++)
+		fprintf(rep->out, "%11" PRIu64 " %11" PRIu64 "  %-*s  %.2f%%\n",
+			scale(counts[i].hits, &counts[i]), counts[i].hits, rep->place_width,
+			rep->locs[i].text, share_of(&counts[i]));
+}
+
+static void print_spot(const struct report *rep, const struct spot *spot, uint64_t total)
+{
+	fprintf(rep->out, "%11" PRIu64 " %7.2f%%  ", spot->hits,
+		total ? 100.0 * spot->hits / total : 0.0);
+	print_place(rep, rep->locs[spot->loc].text);
+	fprintf(rep->out, "%-35s %s\n", spot->place.where, spot->place.source);
+}
+
+static void print_spots(const struct report *rep, struct spot **list, size_t nr)
+{
+	uint64_t total = 0;
+	size_t i;
+
+	if (!nr)
+		return;
+	fprintf(rep->out, "%11s %8s  ", "HITS", "PERCENT");
+	print_place(rep, "PLACE");
+	fprintf(rep->out, "%-35s %s\n", "INSTRUCTION", "SOURCE");
+	for (i = 0; i < nr; i++)
+		total += list[i]->hits;
+	for (i = 0; i < nr; i++)
+		print_spot(rep, list[i], total);
+}
+
+static uint64_t sum_lost(const struct report *rep, const struct counts *counts)
+{
+	uint64_t lost = 0;
+	size_t i;
+
+	for (i = 0; i < rep->nr_locs; i++)
+		lost += counts[i].lost;
+	return lost;
+}
+
+void report_places(struct report *rep, const struct counts *counts)
+{
+	uint64_t us = (now_ns() - rep->start) / 1000, lost = sum_lost(rep, counts);
 	struct spot **list;
 	size_t i, nr;
 
@@ -271,13 +418,14 @@ void report_places(struct report *rep, uint64_t lost)
 	nr = nr ? merge(list, nr) : 0;
 	fprintf(rep->out, "\n%" PRIu64 " hit%s at %zu place%s in %" PRIu64 ".%03" PRIu64 " s\n",
 		rep->hits, plural(rep->hits), nr, plural(nr), us / 1000000, us / 1000 % 1000);
-	if (nr)
-		fprintf(rep->out, "%11s %8s  %-35s %s\n", "HITS", "PERCENT", "INSTRUCTION",
-			"SOURCE");
-	for (i = 0; i < nr; i++)
-		fprintf(rep->out, "%11" PRIu64 " %7.2f%%  %-35s %s\n", list[i]->hits,
-			100.0 * list[i]->hits / rep->hits, list[i]->place.where,
-			list[i]->place.source);
+	if (is_multiplexed(rep, counts)) {
+		print_scaled(rep, counts);
+		for (i = 0; i < nr; i++)
+			list[i]->hits = scale(list[i]->hits, &counts[list[i]->loc]);
+		if (nr)
+			qsort(list, nr, sizeof(*list), by_hits);
+	}
+	print_spots(rep, list, nr);
 	if (lost)
 		fprintf(rep->out, "%" PRIu64 " more hit%s lost: a buffer was full\n", lost,
 			plural(lost));
@@ -285,14 +433,28 @@ void report_places(struct report *rep, uint64_t lost)
 	report_flush(rep);
 }
 
-void report_counts(struct report *rep, const struct counts *counts)
+static void print_counts(const struct report *rep, const struct location *loc,
+			 const struct counts *counts)
 {
-	double share = 100.0;
+	double share = share_of(counts);
 
-	if (counts->enabled_ns)
-		share = 100.0 * counts->running_ns / counts->enabled_ns;
-	fprintf(rep->out, "%" PRIu64 " hit%s; threads ran %.6f s, watched %.6f s of it (%.2f%%)\n",
+	if (rep->nr_locs > 1)
+		fprintf(rep->out, "%-*s  ", rep->place_width, loc->text);
+	fprintf(rep->out, "%" PRIu64 " hit%s; threads ran %.6f s, watched %.6f s of it (%.2f%%)",
 		counts->hits, plural(counts->hits), counts->enabled_ns / 1e9,
 		counts->running_ns / 1e9, share);
+	if (!counts->running_ns && counts->enabled_ns)
+		fprintf(rep->out, "; never watched");
+	else if (share < FULL_SHARE)
+		fprintf(rep->out, "; scaled: %" PRIu64, scale(counts->hits, counts));
+	fputc('\n', rep->out);
+}
+
+void report_counts(struct report *rep, const struct counts *counts)
+{
+	size_t i;
+
+	for (i = 0; i < rep->nr_locs; i++)
+		print_counts(rep, &rep->locs[i], &counts[i]);
 	report_flush(rep);
 }

@@ -5,17 +5,17 @@
 
 #include "events.h"
 #include "location.h"
-#include "options.h"
 #include "symbols.h"
 #include "tasks.h"
+#include "watch.h"
 
 struct report;
 
 /* Open the output file. Exits with a one-line message on failure. */
-struct report *report_new(const struct options *opt);
+struct report *report_new(const struct watch_options *opt);
 
-/* Print the watched place, the program and the titles of the columns. */
-void report_begin(struct report *rep, const struct location *loc, struct symbols *syms,
+/* Print the watched places, the program and the titles of the columns. */
+void report_begin(struct report *rep, const struct location *locs, struct symbols *syms,
 		  const struct target *t, uint64_t start);
 
 void report_hit(struct report *rep, const struct hit *hit, struct tasks *tasks);
@@ -26,8 +26,8 @@ void report_unmapped(struct report *rep, uint64_t start, uint64_t len);
 
 void report_flush(struct report *rep);
 
-/* Print the counts per place. @lost is the number of hits that were not recorded. */
-void report_places(struct report *rep, uint64_t lost);
+/* Print the counts per instruction, or per place; @counts has an entry per place. */
+void report_places(struct report *rep, const struct counts *counts);
 void report_counts(struct report *rep, const struct counts *counts);
 
 #endif

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ring buffers of perf events, one per CPU.  Records are copied out of the buffers and
- * sorted by time before they are handled.
+ * Ring buffers of perf events, one per CPU, with libperf.  Records are copied out of the
+ * buffers and sorted by time before they are handled, which libperf does not do.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdio.h>
+#include <internal/evsel.h>
+#include <internal/mmap.h>
+#include <perf/core.h>
+#include <perf/cpumap.h>
+#include <perf/event.h>
+#include <perf/evlist.h>
+#include <perf/evsel.h>
+#include <perf/mmap.h>
+#include <perf/threadmap.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "rings.h"
 #include "util.h"
 
-struct ring {
-	int cpu;
-	int fd;
-	struct perf_event_mmap_page *page;
-	size_t size;
-};
+/* Attempts to open an event on each online CPU while CPUs go offline */
+#define MAX_ATTEMPTS	10
 
 /* A record that was copied out of its ring buffer, to be sorted by time */
 struct record {
@@ -30,11 +31,28 @@ struct record {
 	struct perf_event_header *header;
 };
 
+/**
+ * struct rings - events that own ring buffers
+ * @types: types of records to keep
+ * @evlist: one event, open on each online CPU
+ * @evsel: that event
+ * @map: ring buffers by CPU, owned by @evlist
+ * @nr_maps: number of @map
+ * @maps_room: capacity of @map
+ * @fds: file descriptor of the event of each ring buffer
+ * @queue: records that were copied out of the ring buffers
+ * @nr_queued: number of @queue
+ * @queue_room: capacity of @queue
+ * @seq: number of records so far, to keep records of one time in order
+ */
 struct rings {
 	uint64_t types;
-	struct ring *ring;
-	size_t nr_rings;
-	size_t rings_room;
+	struct perf_evlist *evlist;
+	struct perf_evsel *evsel;
+	struct perf_mmap **map;
+	size_t nr_maps;
+	size_t maps_room;
+	int *fds;
 	struct record *queue;
 	size_t nr_queued;
 	size_t queue_room;
@@ -42,11 +60,6 @@ struct rings {
 };
 
 /* ---- opening ---- */
-
-int perf_event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
-{
-	return syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
 
 void raise_file_limit(void)
 {
@@ -58,117 +71,112 @@ void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &lim);
 }
 
-static void add_ring(void *arg, int cpu)
+static int print_message(enum libperf_print_level level, const char *fmt, va_list ap)
 {
-	struct rings *rings = arg;
-
-	GROW(rings->ring, rings->nr_rings, rings->rings_room);
-	rings->ring[rings->nr_rings++] = (struct ring){
-		.cpu = cpu,
-		.fd = -1,
-		.page = MAP_FAILED,
-	};
+	/* Errors are returned, too, and described by the callers. */
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
 }
 
 struct rings *rings_new(uint64_t types)
 {
 	struct rings *rings = xzalloc(sizeof(*rings));
 
+	libperf_init(print_message);
 	rings->types = types;
-	visit_online_cpus(add_ring, rings);
-	if (!rings->nr_rings)
-		die("cannot read /sys/devices/system/cpu/online");
 	return rings;
+}
+
+/* Returns 0 or an errno. */
+static int try_open(struct rings *rings, struct perf_event_attr *attr, pid_t tid)
+{
+	struct perf_thread_map *threads = perf_thread_map__new_dummy();
+	struct perf_cpu_map *cpus = perf_cpu_map__new_online_cpus();
+	int err;
+
+	rings->evlist = perf_evlist__new();
+	rings->evsel = perf_evsel__new(attr);
+	if (!threads || !cpus || !rings->evlist || !rings->evsel)
+		die("out of memory");
+	perf_thread_map__set_pid(threads, 0, tid);
+	perf_evlist__add(rings->evlist, rings->evsel);
+	perf_evlist__set_maps(rings->evlist, cpus, threads);
+	perf_cpu_map__put(cpus);
+	perf_thread_map__put(threads);
+	err = -perf_evlist__open(rings->evlist);
+	if (err)
+		perf_evlist__delete(rings->evlist);
+	return err;
 }
 
 int rings_open(struct rings *rings, struct perf_event_attr *attr, pid_t tid)
 {
-	size_t i, nr = 0;
+	int attempt, err = ENODEV;
 
-	for (i = 0; i < rings->nr_rings; i++) {
-		struct ring *ring = &rings->ring[i];
-
-		ring->fd = perf_event_open(attr, tid, ring->cpu);
-		if (ring->fd >= 0)
-			rings->ring[nr++] = *ring;
-		else if (errno != ENODEV)
-			return errno;
-		/* ENODEV: the CPU has gone offline since the list was read. */
-	}
-	rings->nr_rings = nr;
-	return nr ? 0 : ENODEV;
-}
-
-static void unmap_all(struct rings *rings)
-{
-	size_t i;
-
-	for (i = 0; i < rings->nr_rings; i++) {
-		if (rings->ring[i].page != MAP_FAILED)
-			munmap(rings->ring[i].page, getpagesize() + rings->ring[i].size);
-		rings->ring[i].page = MAP_FAILED;
-	}
-}
-
-/* Map the buffers of all rings, or none. Returns 0 or an errno. */
-static int map_all(struct rings *rings, size_t pages)
-{
-	size_t i;
-	int err;
-
-	for (i = 0; i < rings->nr_rings; i++) {
-		struct ring *ring = &rings->ring[i];
-
-		ring->size = pages * getpagesize();
-		ring->page = mmap(NULL, getpagesize() + ring->size, PROT_READ | PROT_WRITE,
-				  MAP_SHARED, ring->fd, 0);
-		if (ring->page == MAP_FAILED) {
-			err = errno;
-			unmap_all(rings);
-			return err;
-		}
-	}
-	return 0;
+	/* ENODEV: a CPU has gone offline since the list of CPUs was read. */
+	for (attempt = 0; attempt < MAX_ATTEMPTS && err == ENODEV; attempt++)
+		err = try_open(rings, attr, tid);
+	return err;
 }
 
 size_t rings_map(struct rings *rings, size_t pages)
 {
-	int err = map_all(rings, pages);
+	int err = perf_evlist__mmap(rings->evlist, pages);
+	struct perf_mmap *map;
+	size_t i;
 
 	/* Locked memory is limited without CAP_IPC_LOCK. */
 	while (err && pages > 1) {
 		pages /= 2;
-		err = map_all(rings, pages);
+		err = perf_evlist__mmap(rings->evlist, pages);
 	}
 	if (err)
 		die("cannot map a ring buffer: %s (see kernel.perf_event_mlock_kb)",
-		    strerror(err));
+		    strerror(errno));
+	perf_evlist__for_each_mmap(rings->evlist, map, false) {
+		GROW(rings->map, rings->nr_maps, rings->maps_room);
+		rings->map[rings->nr_maps++] = map;
+	}
+	rings->fds = xzalloc(rings->nr_maps * sizeof(*rings->fds));
+	for (i = 0; i < rings->nr_maps; i++)
+		rings->fds[i] = rings->map[i]->fd;
 	return pages;
 }
 
 size_t rings_nr(const struct rings *rings)
 {
-	return rings->nr_rings;
+	return perf_cpu_map__nr(rings->evsel->cpus);
 }
 
 int rings_cpu(const struct rings *rings, size_t i)
 {
-	return rings->ring[i].cpu;
+	return perf_cpu_map__cpu(rings->evsel->cpus, i).cpu;
 }
 
-int rings_fd(const struct rings *rings, size_t i)
+const int *rings_fds(const struct rings *rings)
 {
-	return rings->ring[i].fd;
+	return rings->fds;
+}
+
+struct perf_cpu_map *rings_cpus(const struct rings *rings)
+{
+	return rings->evsel->cpus;
+}
+
+struct perf_evsel *rings_event(const struct rings *rings)
+{
+	return rings->evsel;
 }
 
 void rings_close(struct rings *rings)
 {
-	size_t i;
-
-	unmap_all(rings);
-	for (i = 0; i < rings->nr_rings; i++)
-		close(rings->ring[i].fd);
-	rings->nr_rings = 0;
+	perf_evlist__delete(rings->evlist);
+	free(rings->map);
+	free(rings->fds);
+	rings->map = NULL;
+	rings->nr_maps = 0;
 }
 
 /* ---- reading the buffers ---- */
@@ -187,23 +195,11 @@ static uint64_t record_time(const struct perf_event_header *header)
 	return record_sample_id(header)->time;
 }
 
-static void copy_out(const struct ring *ring, uint64_t pos, void *to, size_t size)
+static void enqueue(struct rings *rings, const struct perf_event_header *header)
 {
-	const char *data = (const char *)ring->page + ring->page->data_offset;
-	size_t start = pos & (ring->size - 1);
-	size_t part = ring->size - start;
+	struct record record = { .seq = rings->seq++, .time = record_time(header) };
 
-	if (part > size)
-		part = size;
-	memcpy(to, data + start, part);
-	memcpy((char *)to + part, data, size - part);
-}
-
-static void enqueue(struct rings *rings, struct perf_event_header *header)
-{
-	struct record record = { .seq = rings->seq++, .header = header };
-
-	record.time = record_time(header);
+	record.header = memcpy(xrealloc(NULL, header->size), header, header->size);
 	GROW(rings->queue, rings->nr_queued, rings->queue_room);
 	rings->queue[rings->nr_queued++] = record;
 }
@@ -213,25 +209,18 @@ static bool is_wanted(const struct rings *rings, const struct perf_event_header 
 	return header->type < 64 && rings->types & 1ULL << header->type;
 }
 
-static void empty_ring(struct rings *rings, struct ring *ring)
+static void empty_ring(struct rings *rings, struct perf_mmap *map)
 {
-	/* Pairs with the barrier before the kernel's store to data_head. */
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
+	const union perf_event *event;
 
-	while (tail < head) {
-		struct perf_event_header header, *copy;
-
-		copy_out(ring, tail, &header, sizeof(header));
-		if (is_wanted(rings, &header)) {
-			copy = xrealloc(NULL, header.size);
-			copy_out(ring, tail, copy, header.size);
-			enqueue(rings, copy);
-		}
-		tail += header.size;
+	if (perf_mmap__read_init(map))
+		return;
+	while ((event = perf_mmap__read_event(map))) {
+		if (is_wanted(rings, &event->header))
+			enqueue(rings, &event->header);
+		perf_mmap__consume(map);
 	}
-	/* Pairs with the kernel's load of data_tail: the records have been copied. */
-	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	perf_mmap__read_done(map);
 }
 
 static int by_time(const void *a, const void *b)
@@ -248,8 +237,8 @@ bool rings_drain(struct rings *rings, uint64_t until,
 {
 	size_t i, nr;
 
-	for (i = 0; i < rings->nr_rings; i++)
-		empty_ring(rings, &rings->ring[i]);
+	for (i = 0; i < rings->nr_maps; i++)
+		empty_ring(rings, rings->map[i]);
 	if (!rings->nr_queued)
 		return false;
 	qsort(rings->queue, rings->nr_queued, sizeof(*rings->queue), by_time);
@@ -266,8 +255,8 @@ void rings_discard(struct rings *rings)
 {
 	size_t i;
 
-	for (i = 0; i < rings->nr_rings; i++)
-		empty_ring(rings, &rings->ring[i]);
+	for (i = 0; i < rings->nr_maps; i++)
+		empty_ring(rings, rings->map[i]);
 	while (rings->nr_queued)
 		free(rings->queue[--rings->nr_queued].header);
 }

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -34,6 +35,9 @@
 #define SLOTS_FILE	DEBUGFS "/hw_breakpoint/slots"
 
 #define MAX_FIELDS	24
+
+/* Inode of the initial pid namespace, the same on all machines */
+#define INIT_PID_NS	0xeffffffcU
 
 /* ---- parsing a line ---- */
 
@@ -268,31 +272,29 @@ static bool is_debugfs(const char *dir)
 	return !statfs(dir, &fs) && fs.f_type == DEBUGFS_MAGIC;
 }
 
-static void die_unreadable(const char *path, int err)
+/* Text for the errno of an attempt to read @path, or the list in debugfs; to be freed */
+static char *unreadable(const char *path, int err)
 {
 	if (path)
-		die("cannot read '%s': %s", path, strerror(err));
+		return xasprintf("cannot read '%s': %s", path, strerror(err));
 	if (err == EACCES || (err == EPERM && geteuid()))
-		die("no permission to read %s: this requires root", SLOTS_FILE);
+		return xasprintf("no permission to read %s: this requires root", SLOTS_FILE);
 	if (err == EPERM)
-		die("no permission to read %s: the kernel is locked down", SLOTS_FILE);
+		return xasprintf("no permission to read %s: the kernel is locked down",
+				 SLOTS_FILE);
 	if (err != ENOENT)
-		die("cannot read %s: %s", SLOTS_FILE, strerror(err));
+		return xasprintf("cannot read %s: %s", SLOTS_FILE, strerror(err));
 	if (access(DEBUGFS, F_OK))
-		die("%s does not exist: this kernel has no debugfs, or sysfs is not mounted",
-		    DEBUGFS);
+		return xasprintf("%s does not exist: this kernel has no debugfs, or sysfs is not mounted",
+				 DEBUGFS);
 	if (!is_debugfs(DEBUGFS))
-		die("debugfs is not mounted (mount -t debugfs none %s)", DEBUGFS);
-	die("this kernel does not list breakpoints: %s does not exist", SLOTS_FILE);
+		return xasprintf("debugfs is not mounted (mount -t debugfs none %s)", DEBUGFS);
+	return xasprintf("this kernel does not list breakpoints: %s does not exist", SLOTS_FILE);
 }
 
 static FILE *open_file(const char *path)
 {
-	FILE *f = fopen(path ? path : SLOTS_FILE, "re");
-
-	if (!f)
-		die_unreadable(path, errno);
-	return f;
+	return fopen(path ? path : SLOTS_FILE, "re");
 }
 
 static void parse_file(struct slots *slots, const char *path, FILE *f)
@@ -313,7 +315,7 @@ static void parse_file(struct slots *slots, const char *path, FILE *f)
 		free(line.text);
 	}
 	if (ferror(f))
-		die_unreadable(path, errno);
+		die("%s", unreadable(path, errno));
 	if (!slots->nr_classes)
 		die("%s lists no registers", line.path);
 	free(text);
@@ -455,10 +457,8 @@ static void assign_parts(struct slots *slots)
 	}
 }
 
-void slots_read(struct slots *slots, const char *path)
+static void read_file(struct slots *slots, const char *path, FILE *f)
 {
-	FILE *f = open_file(path);
-
 	memset(slots, 0, sizeof(*slots));
 	parse_file(slots, path, f);
 	fclose(f);
@@ -468,6 +468,25 @@ void slots_read(struct slots *slots, const char *path)
 	collect_cpus(slots, &slots->registers);
 	sort_cpus(slots);
 	assign_parts(slots);
+}
+
+void slots_read(struct slots *slots, const char *path)
+{
+	FILE *f = open_file(path);
+
+	if (!f)
+		die("%s", unreadable(path, errno));
+	read_file(slots, path, f);
+}
+
+char *slots_try_read(struct slots *slots)
+{
+	FILE *f = open_file(NULL);
+
+	if (!f)
+		return unreadable(NULL, errno);
+	read_file(slots, NULL, f);
+	return NULL;
 }
 
 /* ---- queries ---- */
@@ -523,4 +542,67 @@ bool slots_full(const struct slots_cpu *cpu, const struct slots_task *task,
 	if (task)
 		add_up(&task->claims, cpu->number, class, &guaranteed, &flexible);
 	return guaranteed + flexible >= slots->classes[class].slots;
+}
+
+/* ---- tasks and owners ---- */
+
+bool slots_same_pids(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
+}
+
+pid_t slots_process_of(pid_t pid, bool same_pids)
+{
+	char *name = xasprintf("/proc/%d/status", pid);
+	FILE *f = same_pids ? fopen(name, "re") : NULL;
+	pid_t process = pid;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Tgid: %d", &process) == 1)
+			break;
+	}
+	if (f)
+		fclose(f);
+	free(name);
+	return process;
+}
+
+/* "456 (hwbp)", or "456" if the task has exited */
+static char *task_text(const char *pid, bool same_pids)
+{
+	char *name = xasprintf("/proc/%s/comm", pid);
+	char *comm = same_pids ? read_line_of(name) : NULL;
+	char *text = comm ? xasprintf("%s (%s)", pid, printable(comm)) : xstrdup(pid);
+
+	free(name);
+	free(comm);
+	return text;
+}
+
+static bool is_pid(const char *s)
+{
+	return *s && !s[strspn(s, "0123456789")];
+}
+
+char *slots_owner_text(const char *owner, bool same_pids)
+{
+	const char *colon = strchr(owner, ':'), *who = colon ? colon + 1 : "";
+	bool known = colon && strcmp(who, "-");
+	char *task, *text;
+
+	if (!strncmp(owner, "kernel:", 7))
+		return known ? xasprintf("kernel %s()", who) : xstrdup("kernel");
+	if (!strcmp(owner, "perf:-"))
+		return xstrdup("perf, opener has exited");
+	if (!strcmp(owner, "ptrace:-"))
+		return xstrdup("ptrace, no tracer now");
+	if (!is_pid(who))
+		return xstrdup(owner);
+	task = task_text(who, same_pids);
+	text = xasprintf("%.*s %s", (int)(colon - owner), owner, task);
+	free(task);
+	return text;
 }

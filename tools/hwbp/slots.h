@@ -122,6 +122,21 @@ struct slots {
  */
 void slots_read(struct slots *slots, const char *path);
 
+/*
+ * The same for the list in debugfs, if that can be opened. Returns NULL, or the reason
+ * why it cannot; to be freed.
+ */
+char *slots_try_read(struct slots *slots);
+
+/* Returns true if hwbp runs in the initial pid namespace, as pids of the kernel do. */
+bool slots_same_pids(void);
+
+/* Process of the task @pid, @pid itself if that is not known */
+pid_t slots_process_of(pid_t pid, bool same_pids);
+
+/* Turn an owner such as "perf:456" into text, "perf 456 (hwbp)"; to be freed. */
+char *slots_owner_text(const char *owner, bool same_pids);
+
 /* Find the task @pid, NULL if it has no claim. */
 const struct slots_task *slots_find_task(const struct slots *slots, pid_t pid);
 

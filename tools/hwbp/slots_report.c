@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kallsyms.h"
@@ -16,9 +15,6 @@
 
 /* Maximum width of the NAME column; longer names overflow it. */
 #define MAX_NAME	40
-
-/* Inode of the initial pid namespace, the same on all machines. */
-#define INIT_PID_NS	0xeffffffcU
 
 /**
  * struct shown_task - a task that is shown
@@ -56,44 +52,6 @@ struct view {
 	int name_width;
 };
 
-/* ---- tasks ---- */
-
-static bool in_init_pid_ns(void)
-{
-	struct stat st;
-
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
-}
-
-static pid_t process_of(const struct view *view, pid_t pid)
-{
-	char *name = xasprintf("/proc/%d/status", pid);
-	FILE *f = view->same_pids ? fopen(name, "re") : NULL;
-	pid_t process = pid;
-	char line[256];
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Tgid: %d", &process) == 1)
-			break;
-	}
-	if (f)
-		fclose(f);
-	free(name);
-	return process;
-}
-
-/* "456 (hwbp)", or "456" if the task has exited */
-static char *task_text(const struct view *view, const char *pid)
-{
-	char *name = xasprintf("/proc/%s/comm", pid);
-	char *comm = view->same_pids ? read_line_of(name) : NULL;
-	char *text = comm ? xasprintf("%s (%s)", pid, printable(comm)) : xstrdup(pid);
-
-	free(name);
-	free(comm);
-	return text;
-}
-
 /* ---- selection ---- */
 
 static bool wants_process(const struct view *view, pid_t pid, pid_t process)
@@ -116,7 +74,7 @@ static bool wants_register(const struct view *view, const struct holding *reg)
 	if (!view->process)
 		return true;
 	return reg->pid != SLOTS_NO_TASK &&
-	       wants_process(view, reg->pid, process_of(view, reg->pid));
+	       wants_process(view, reg->pid, slots_process_of(reg->pid, view->same_pids));
 }
 
 static size_t nr_wanted(const struct view *view, const struct holding_list *claims,
@@ -142,7 +100,7 @@ static void choose_tasks(struct view *view)
 
 		if (!nr_wanted(view, claims, false) && !nr_wanted(view, claims, true))
 			continue;
-		shown.process = process_of(view, shown.task->pid);
+		shown.process = slots_process_of(shown.task->pid, view->same_pids);
 		if (!wants_process(view, shown.task->pid, shown.process))
 			continue;
 		GROW(view->tasks, view->nr_tasks, view->tasks_room);
@@ -172,7 +130,7 @@ static void check_choice(const struct view *view)
 /* Symbols of the process of @pid: its threads share one address space. */
 static struct symbols *symbols_of(struct view *view, pid_t pid)
 {
-	pid_t process = process_of(view, pid);
+	pid_t process = slots_process_of(pid, view->same_pids);
 
 	if (process == view->syms_of)
 		return view->syms;
@@ -306,37 +264,11 @@ static void print_titles(const struct view *view)
 	       view->name_width, "NAME", "OWNER");
 }
 
-static bool is_pid(const char *s)
-{
-	return *s && !s[strspn(s, "0123456789")];
-}
-
-/* Turn an owner such as "perf:456" into text. */
-static char *owner_text(const struct view *view, const char *owner)
-{
-	const char *colon = strchr(owner, ':'), *who = colon ? colon + 1 : "";
-	bool known = colon && strcmp(who, "-");
-	char *task, *text;
-
-	if (!strncmp(owner, "kernel:", 7))
-		return known ? xasprintf("kernel %s()", who) : xstrdup("kernel");
-	if (!strcmp(owner, "perf:-"))
-		return xstrdup("perf, opener has exited");
-	if (!strcmp(owner, "ptrace:-"))
-		return xstrdup("ptrace, no tracer now");
-	if (!is_pid(who))
-		return xstrdup(owner);
-	task = task_text(view, who);
-	text = xasprintf("%.*s %s", (int)(colon - owner), owner, task);
-	free(task);
-	return text;
-}
-
 static void print_breakpoint(const struct view *view, const char *where,
 			     const struct holding *h)
 {
 	const struct slots *slots = &view->slots;
-	char *owner = owner_text(view, h->owner);
+	char *owner = slots_owner_text(h->owner, view->same_pids);
 
 	printf("  %-11s %-10s", where, h->flexible ? "flexible" : "guaranteed");
 	if (slots->nr_classes > 1)
@@ -589,12 +521,12 @@ static void print_view(const struct view *view)
 	print_full(view);
 }
 
-void slots_report(const struct options *opt)
+void slots_report(const struct slots_options *opt)
 {
 	struct view view = { .process = opt->pid, .cpu = opt->cpu };
 
 	slots_read(&view.slots, opt->from);
-	view.same_pids = in_init_pid_ns();
+	view.same_pids = slots_same_pids();
 	choose_tasks(&view);
 	check_choice(&view);
 	find_names(&view);

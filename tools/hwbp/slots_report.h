@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the user sees of the kernel's account: who holds which registers. */
+/* Output of 'hwbp slots'. */
 #ifndef HWBP_SLOTS_REPORT_H
 #define HWBP_SLOTS_REPORT_H
 
-#include "options.h"
+#include <sys/types.h>
 
-/* Print all of it; dies with one line if there is nothing to read. */
-void slots_report(const struct options *opt);
+/**
+ * struct slots_options - what the user asked for
+ * @pid: task or process to show, 0 for all
+ * @cpu: CPU to show, -1 for all
+ * @from: file to read, NULL for the one in debugfs
+ */
+struct slots_options {
+	pid_t pid;
+	int cpu;
+	const char *from;
+};
+
+/* Print claims and registers. Exits with a one-line message on failure. */
+void slots_report(const struct slots_options *opt);
 
 #endif

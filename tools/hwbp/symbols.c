@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "insn.h"
+#include "access.h"
 #include "symbols.h"
 #include "util.h"
 
@@ -585,7 +585,7 @@ static uint64_t step_back(Dwfl_Module *mod, uint64_t ip, bool in_string)
 	code = module_code(mod, start, &size, &is64);
 	if (!code || ip - start > size)
 		return ip - 1;
-	offset = insn_before(code, size, ip - start, is64, in_string);
+	offset = access_before(code, size, ip - start, is64, in_string);
 	return offset < 0 ? ip - 1 : start + offset;
 }
 

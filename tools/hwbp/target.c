@@ -119,6 +119,7 @@ void target_launch(struct target *t, char **cmd)
 	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
 		die("pipe: %s", strerror(errno));
 	t->launched = true;
+	t->name = cmd[0];
 	t->pid = fork();
 	if (t->pid < 0)
 		die("fork: %s", strerror(errno));
@@ -251,17 +252,21 @@ void target_threads(const struct target *t, struct tids *tids)
 
 /* ---- end ---- */
 
-bool target_is_over(const struct target *t)
+static bool is_over(const struct target *t)
 {
 	struct pollfd pfd = { .fd = t->pidfd, .events = POLLIN };
 
 	return poll(&pfd, 1, 0) > 0;
 }
 
-int target_wait(const struct target *t)
+int target_finish(const struct target *t, const char *what)
 {
 	int status;
 
+	if (!t->launched)
+		return 0;
+	if (!is_over(t))
+		note("the %s has ended, %s (pid %d) continues to run", what, t->name, t->pid);
 	while (waitpid(t->pid, &status, 0) < 0) {
 		if (errno != EINTR)
 			die("waitpid: %s", strerror(errno));

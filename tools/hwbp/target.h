@@ -12,11 +12,13 @@
  * @pid: process ID
  * @pidfd: file descriptor that becomes readable when the process exits
  * @launched: the process is a child of hwbp
+ * @name: command that was launched
  */
 struct target {
 	pid_t pid;
 	int pidfd;
 	bool launched;
+	const char *name;
 };
 
 /*
@@ -34,11 +36,11 @@ void target_release(struct target *t);
 /* Use a running process, which is neither traced nor stopped. */
 void target_attach(struct target *t, pid_t pid);
 
-/* Returns true if a launched program has exited. */
-bool target_is_over(const struct target *t);
-
-/* Wait for a launched program. Returns its exit status, 128+N for signal N. */
-int target_wait(const struct target *t);
+/*
+ * Wait for a launched program, with a note if it still runs although @what has ended.
+ * Returns its exit status, 128+N for signal N; 0 for a process that was attached to.
+ */
+int target_finish(const struct target *t, const char *what);
 
 struct tids {
 	pid_t *tid;

@@ -5,9 +5,10 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <perf/cpumap.h>
+#include <perf/evsel.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,18 +30,11 @@ struct text {
 	struct rings *rings;
 };
 
-/* Result of read(2) of an event with READ_FORMAT */
-struct reading {
-	uint64_t count;
-	uint64_t enabled_ns;
-	uint64_t lost;
-};
-
 #define READ_FORMAT	(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST)
 
 /* ---- error messages ---- */
 
-static void die_no_permission(const struct options *opt)
+static void die_no_permission(const struct text_options *opt)
 {
 	long paranoid = read_paranoid();
 
@@ -52,7 +46,7 @@ static void die_no_permission(const struct options *opt)
 	die("no permission to record on all CPUs: denied by a security module or lockdown");
 }
 
-static void die_open(const struct options *opt, int err)
+static void die_open(const struct text_options *opt, int err)
 {
 	switch (err) {
 	case EACCES:
@@ -106,7 +100,7 @@ static void set_text_area(struct perf_event_attr *attr)
 	memcpy((char *)attr + flags, &bits, sizeof(bits));
 }
 
-static size_t ring_pages(const struct options *opt, size_t nr_rings)
+static size_t ring_pages(const struct text_options *opt, size_t nr_rings)
 {
 	size_t mb = opt->ring_mb ? opt->ring_mb : RING_MB;
 	size_t bytes = 1;
@@ -118,7 +112,7 @@ static size_t ring_pages(const struct options *opt, size_t nr_rings)
 	return bytes / getpagesize() ? bytes / getpagesize() : 1;
 }
 
-struct text *text_open(const struct options *opt)
+struct text *text_open(const struct text_options *opt)
 {
 	struct text *text = xzalloc(sizeof(*text));
 	struct perf_event_attr attr;
@@ -142,10 +136,7 @@ struct text *text_open(const struct options *opt)
 
 void text_stop(struct text *text)
 {
-	size_t i;
-
-	for (i = 0; i < rings_nr(text->rings); i++)
-		ioctl(rings_fd(text->rings, i), PERF_EVENT_IOC_DISABLE, 0);
+	perf_evsel__disable(rings_event(text->rings));
 }
 
 void text_close(struct text *text)
@@ -254,39 +245,38 @@ bool text_drain(struct text *text, uint64_t until, const struct text_ops *ops, v
 
 uint64_t text_nr_lost(const struct text *text)
 {
-	struct reading reading;
+	struct perf_counts_values counts;
 	uint64_t nr = 0;
 	size_t i;
 
 	/* PERF_RECORD_LOST is written only when the buffer has room again. */
 	for (i = 0; i < rings_nr(text->rings); i++) {
-		if (read(rings_fd(text->rings, i), &reading, sizeof(reading)) == sizeof(reading))
-			nr += reading.lost;
+		if (!perf_evsel__read(rings_event(text->rings), i, 0, &counts))
+			nr += counts.lost;
 	}
 	return nr;
 }
 
 static bool read_enabled(const struct text *text, int cpu, uint64_t *enabled_ns)
 {
-	struct reading reading;
+	struct perf_counts_values counts;
 	size_t i;
 
 	for (i = 0; i < rings_nr(text->rings); i++) {
 		if (rings_cpu(text->rings, i) != cpu)
 			continue;
-		if (read(rings_fd(text->rings, i), &reading, sizeof(reading)) != sizeof(reading))
+		if (perf_evsel__read(rings_event(text->rings), i, 0, &counts))
 			return false;
-		*enabled_ns = reading.enabled_ns;
+		*enabled_ns = counts.ena;
 		return true;
 	}
 	return false;
 }
 
 /* The enabled time of an event whose CPU has been offline does not advance any more. */
-static void note_cpu(void *arg, int cpu)
+static void note_cpu(const struct text *text, int cpu)
 {
 	struct timespec moment = { .tv_nsec = 1000000 };
-	const struct text *text = arg;
 	uint64_t before, after;
 
 	if (read_enabled(text, cpu, &before)) {
@@ -300,5 +290,11 @@ static void note_cpu(void *arg, int cpu)
 
 void text_note_cpus(struct text *text)
 {
-	visit_online_cpus(note_cpu, text);
+	struct perf_cpu_map *cpus = perf_cpu_map__new_online_cpus();
+	struct perf_cpu cpu;
+	int i;
+
+	perf_cpu_map__for_each_cpu(cpu, i, cpus)
+		note_cpu(text, cpu.cpu);
+	perf_cpu_map__put(cpus);
 }

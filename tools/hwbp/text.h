@@ -6,10 +6,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "options.h"
 #include "rings.h"
 
 struct text;
+
+/**
+ * struct text_options - what the user asked for
+ * @out: file for the report, NULL for stdout
+ * @cmd: NULL-terminated command to launch, NULL if there is none
+ * @max_ns: end the report after this time, 0 for no limit
+ * @all: show all bytes and all symbols
+ * @quiet: show only the counts
+ * @areas: show whole areas of text, too
+ * @ring_mb: buffer size of each CPU in MB, 0 for the default
+ */
+struct text_options {
+	const char *out;
+	char **cmd;
+	uint64_t max_ns;
+	bool all;
+	bool quiet;
+	bool areas;
+	unsigned int ring_mb;
+};
 
 /**
  * struct text_change - a change of text
@@ -59,7 +78,7 @@ struct text_ops {
 };
 
 /* Start recording on all CPUs. Exits with a one-line message on failure. */
-struct text *text_open(const struct options *opt);
+struct text *text_open(const struct text_options *opt);
 
 /* Stop recording. */
 void text_stop(struct text *text);

@@ -38,7 +38,7 @@ struct changed {
  * @lost: number of lost records that PERF_RECORD_LOST has reported so far
  */
 struct text_report {
-	const struct options *opt;
+	const struct text_options *opt;
 	FILE *out;
 	uint64_t start;
 	struct text_names *names;
@@ -51,7 +51,7 @@ struct text_report {
 	uint64_t lost;
 };
 
-struct text_report *text_report_new(const struct options *opt)
+struct text_report *text_report_new(const struct text_options *opt)
 {
 	struct text_report *rep = xzalloc(sizeof(*rep));
 

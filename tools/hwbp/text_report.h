@@ -5,13 +5,12 @@
 
 #include <stdint.h>
 
-#include "options.h"
 #include "text.h"
 
 struct text_report;
 
 /* Open the output file. Exits with a one-line message on failure. */
-struct text_report *text_report_new(const struct options *opt);
+struct text_report *text_report_new(const struct text_options *opt);
 
 /* Read the symbols. This takes long: call it when recording has started. */
 void text_report_prepare(struct text_report *rep);

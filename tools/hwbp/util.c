@@ -133,26 +133,6 @@ void flush_output(FILE *out)
 		die("cannot write the report: %s", strerror(errno));
 }
 
-/* The file looks like "0-3,8". */
-void visit_online_cpus(void (*fn)(void *arg, int cpu), void *arg)
-{
-	char *line = read_line_of("/sys/devices/system/cpu/online");
-	const char *s = line;
-	int first, last, n;
-
-	while (s && sscanf(s, "%d%n", &first, &n) == 1) {
-		s += n;
-		last = first;
-		if (*s == '-' && sscanf(s + 1, "%d%n", &last, &n) == 1)
-			s += 1 + n;
-		for (; first <= last; first++)
-			fn(arg, first);
-		if (*s++ != ',')
-			break;
-	}
-	free(line);
-}
-
 long read_paranoid(void)
 {
 	char *line = read_line_of("/proc/sys/kernel/perf_event_paranoid");

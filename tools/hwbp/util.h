@@ -60,9 +60,6 @@ FILE *open_output(const char *path);
 /* Flush @out. Exits with a one-line message if this or an earlier write failed. */
 void flush_output(FILE *out);
 
-/* Call @fn for each CPU that is online. */
-void visit_online_cpus(void (*fn)(void *arg, int cpu), void *arg);
-
 /* Value of kernel.perf_event_paranoid, 2 if it cannot be read */
 long read_paranoid(void);
 

@@ -197,7 +197,8 @@ static void write_dr7(const struct cpu_regs *regs, unsigned long dr7)
 	this_cpu_write(cpu_dr7, dr7);
 }
 
-static void write_address(struct cpu_regs *regs, int slot, unsigned long address)
+static __always_inline void write_address(struct cpu_regs *regs, int slot,
+					  unsigned long address)
 {
 	struct bp_reg *reg = &regs->reg[slot];
 
@@ -351,17 +352,41 @@ static void add_debugger(const struct cpu_regs *regs, struct bp_wants *wanted)
 	}
 }
 
-static void load_slot(struct cpu_regs *regs, int slot, const struct bp_want *want)
+/* Inline, with @slot a constant, which is part of the instructions. */
+static __always_inline unsigned long load_slot(struct cpu_regs *regs, int slot,
+					       const struct bp_want *want, unsigned long dr7)
 {
+	const struct arch_hw_breakpoint *hw = want->hw;
 	struct bp_reg *reg = &regs->reg[slot];
 
-	write_address(regs, slot, want->hw->address);
-	reg->hw.mask = want->hw->mask;
-	if (unlikely(reg->hw.mask || regs->mask[slot]))
-		write_mask(regs, slot, reg->hw.mask);
-	reg->hw.ctl = want->hw->ctl;
+	write_address(regs, slot, hw->address);
+	reg->hw.mask = hw->mask;
+	reg->hw.ctl = hw->ctl;
 	reg->event = want->event;
-	reg->owner = want->hw;
+	reg->owner = hw;
+	if (unlikely(reg->hw.mask | regs->mask[slot]))
+		write_mask(regs, slot, reg->hw.mask);
+
+	return dr7_set(dr7, slot, reg->hw.ctl);
+}
+
+/* Load @slots, none of which is armed. Returns @dr7 with these enabled. */
+static __always_inline unsigned long load_slots(struct cpu_regs *regs,
+						const struct bp_wants *wanted,
+						unsigned int slots, unsigned long dr7)
+{
+	BUILD_BUG_ON(HBP_NUM != 4);
+
+	if (slots & BIT(0))
+		dr7 = load_slot(regs, 0, &wanted->slot[0], dr7);
+	if (slots & BIT(1))
+		dr7 = load_slot(regs, 1, &wanted->slot[1], dr7);
+	if (slots & BIT(2))
+		dr7 = load_slot(regs, 2, &wanted->slot[2], dr7);
+	if (slots & BIT(3))
+		dr7 = load_slot(regs, 3, &wanted->slot[3], dr7);
+
+	return dr7;
 }
 
 /* Reset the mask of a slot that is not armed. */
@@ -375,30 +400,44 @@ static void clear_masks(struct cpu_regs *regs, unsigned int slots)
 	}
 }
 
+/* Inline, with @slot a constant, see load_slot(). */
+static __always_inline unsigned int slot_stays(struct cpu_regs *regs, int slot,
+					       const struct bp_want *want)
+{
+	const struct arch_hw_breakpoint *hw = want->hw;
+	struct bp_reg *reg = &regs->reg[slot];
+
+	if (reg->hw.ctl != hw->ctl || reg->hw.mask != hw->mask)
+		return 0;
+	/* Only the address changes: one write to DRn is atomic. */
+	if (reg->owner == hw)
+		write_address(regs, slot, hw->address);
+	else if (reg->hw.address != hw->address)
+		return 0;
+	reg->event = want->event;
+	reg->owner = hw;
+
+	return BIT(slot);
+}
+
 /*
- * Slots that need not be disarmed, because the same range is still wanted there,
- * possibly for another event.
+ * Those of @slots, which are armed and wanted, that need not be disarmed, because the
+ * same range is still wanted there, possibly for another event.
  */
-static unsigned int slots_that_stay(struct cpu_regs *regs,
-				    const struct bp_wants *wanted)
+static __always_inline unsigned int slots_that_stay(struct cpu_regs *regs,
+						    const struct bp_wants *wanted,
+						    unsigned int slots)
 {
 	unsigned int stay = 0;
-	int slot;
 
-	for_each_slot(slot, wanted->taken & regs->owned) {
-		const struct bp_want *want = &wanted->slot[slot];
-		struct bp_reg *reg = &regs->reg[slot];
-
-		/* Only the address changes: one write to DRn is atomic. */
-		if (reg->owner == want->hw && reg->hw.ctl == want->hw->ctl &&
-		    reg->hw.mask == want->hw->mask)
-			write_address(regs, slot, want->hw->address);
-		if (!same_hw(&reg->hw, want->hw))
-			continue;
-		reg->event = want->event;
-		reg->owner = want->hw;
-		stay |= BIT(slot);
-	}
+	if (slots & BIT(0))
+		stay |= slot_stays(regs, 0, &wanted->slot[0]);
+	if (slots & BIT(1))
+		stay |= slot_stays(regs, 1, &wanted->slot[1]);
+	if (slots & BIT(2))
+		stay |= slot_stays(regs, 2, &wanted->slot[2]);
+	if (slots & BIT(3))
+		stay |= slot_stays(regs, 3, &wanted->slot[3]);
 
 	return stay;
 }
@@ -407,16 +446,17 @@ static unsigned int slots_that_stay(struct cpu_regs *regs,
  * @leave: armed slots whose breakpoint is no longer wanted there
  * @load: slots with a wanted breakpoint for which they are not armed
  */
-static void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
+static noinline void change_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
 {
 	unsigned long dr7, armed = this_cpu_read(cpu_dr7_armed);
-	unsigned int stay = 0, leave, load;
+	unsigned int stay, leave, load;
 	int slot;
 
-	if (wanted->taken & regs->owned)
-		stay = slots_that_stay(regs, wanted);
+	stay = slots_that_stay(regs, wanted, wanted->taken & regs->owned);
 	leave = regs->owned & ~stay;
 	load = wanted->taken & ~stay;
+	if (!(leave | load))
+		return;
 
 	dr7 = armed;
 	for_each_slot(slot, leave)
@@ -428,11 +468,7 @@ static void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
 		write_dr7(regs, armed);
 	}
 
-	for_each_slot(slot, load) {
-		load_slot(regs, slot, &wanted->slot[slot]);
-		dr7 = dr7_set(dr7, slot, regs->reg[slot].hw.ctl);
-	}
-	dr7 = wanted->taken ? dr7 | DR7_EXACT : 0;
+	dr7 = load_slots(regs, wanted, load, dr7);
 	/* All events are set: arm the slots. */
 	barrier();
 	if (dr7 != armed)
@@ -441,6 +477,31 @@ static void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
 	regs->owned = wanted->taken;
 	if (unlikely(addr_mask_max))
 		clear_masks(regs, leave & ~load);
+}
+
+/*
+ * If nothing is armed, or nothing is wanted, there is nothing to compare: a task
+ * switch is one after the other.
+ */
+static __always_inline void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
+{
+	unsigned int taken = wanted->taken, owned = regs->owned;
+	unsigned long dr7;
+
+	if (owned && taken) {
+		change_registers(regs, wanted);
+	} else if (taken) {
+		dr7 = load_slots(regs, wanted, taken, DR7_EXACT);
+		/* All events are set: arm the slots. */
+		barrier();
+		write_dr7(regs, dr7);
+		regs->owned = taken;
+	} else if (owned) {
+		write_dr7(regs, 0);
+		regs->owned = 0;
+		if (unlikely(addr_mask_max))
+			clear_masks(regs, owned);
+	}
 }
 
 static noinline void sync_with_debugger(struct cpu_regs *regs)
@@ -476,7 +537,7 @@ static noinline void apply_versions(struct cpu_regs *regs)
 	}
 }
 
-static void sync_registers(struct cpu_regs *regs)
+static __always_inline void sync_registers(struct cpu_regs *regs)
 {
 	if (unlikely(regs->repointed))
 		apply_versions(regs);
@@ -491,7 +552,7 @@ static void sync_registers(struct cpu_regs *regs)
 		load_registers(regs, &regs->wanted);
 }
 
-static void sync_if_stale(struct cpu_regs *regs)
+static __always_inline void __sync_if_stale(struct cpu_regs *regs)
 {
 	/*
 	 * If the debugger interrupted this round, do another one. While the
@@ -510,6 +571,12 @@ static void sync_if_stale(struct cpu_regs *regs)
 	}
 }
 
+/* Out of line: perf changes the wanted state in a batch. */
+static noinline void sync_if_stale(struct cpu_regs *regs)
+{
+	__sync_if_stale(regs);
+}
+
 /* ---- For the PMU ---- */
 
 static void want_changed(struct cpu_regs *regs)
@@ -519,11 +586,18 @@ static void want_changed(struct cpu_regs *regs)
 		sync_if_stale(regs);
 }
 
-/* The slot stays armed until the batch ends: perf may add the event again. */
-static bool still_there(const struct cpu_regs *regs, const struct arch_hw_breakpoint *hw)
+/*
+ * The slot stays armed until the batch ends: perf may add the event again.  If nothing
+ * is armed, any slot will do.
+ */
+static __always_inline bool keeps_slot(const struct cpu_regs *regs,
+				       const struct arch_hw_breakpoint *hw)
 {
-	return (regs->owned & ~regs->wanted.taken & BIT(hw->slot)) &&
-	       regs->reg[hw->slot].owner == hw;
+	unsigned int bit = BIT(hw->slot);
+
+	if (regs->wanted.taken & bit)
+		return false;
+	return !regs->owned || ((regs->owned & bit) && regs->reg[hw->slot].owner == hw);
 }
 
 int arch_install_hw_breakpoint(struct perf_event *event)
@@ -534,7 +608,7 @@ int arch_install_hw_breakpoint(struct perf_event *event)
 
 	lockdep_assert_irqs_disabled();
 
-	if (!still_there(regs, hw)) {
+	if (!keeps_slot(regs, hw)) {
 		slot = free_slot(regs, &regs->wanted, hw);
 		if (slot < 0)
 			return -ENOSPC;
@@ -582,6 +656,19 @@ void arch_uninstall_hw_breakpoint(struct perf_event *event)
 	want_changed(regs);
 }
 
+void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_breakpoint *hw)
+{
+	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
+	int slot = event->hw.info.slot;
+
+	lockdep_assert_irqs_disabled();
+	WARN_ON_ONCE(!regs->open || regs->wanted.slot[slot].event != event);
+
+	event->hw.info = *hw;
+	event->hw.info.slot = slot;
+	want_changed(regs);
+}
+
 void arch_hw_breakpoint_begin(void)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
@@ -596,7 +683,7 @@ void arch_hw_breakpoint_commit(void)
 
 	barrier();
 	WRITE_ONCE(regs->open, false);
-	sync_if_stale(regs);
+	__sync_if_stale(regs);
 }
 
 /* ---- Interface for other users of the registers ---- */
@@ -739,58 +826,78 @@ core_initcall(hw_breakpoint_setup);
 
 /* ---- #DB ---- */
 
+/*
+ * @armed: DR7 at the time of the trap
+ * @reg: hardware state of @slot at that time
+ */
+static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6, int slot,
+				       unsigned long armed, const struct bp_reg *reg)
+{
+	bool execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
+
+	/*
+	 * Ignore a slot that is not armed any more.  If its breakpoint faulted on
+	 * this instruction, set RF, or the fault recurs.  Not after a step: the
+	 * fault of another slot must be taken again.
+	 */
+	if (!dr7_enabled(armed & this_cpu_read(cpu_dr7_armed), slot)) {
+		if (execute && reg->hw.address == regs->ip && !(*dr6 & DR_STEP))
+			regs->flags |= X86_EFLAGS_RF;
+		*dr6 &= ~(DR_TRAP0 << slot);
+		return;
+	}
+
+	/*
+	 * An instruction breakpoint is a fault.  If the #DB also reports the single
+	 * step onto the instruction, handle the step first: the fault is taken again
+	 * when the instruction is executed.
+	 */
+	if (execute && (*dr6 & DR_STEP)) {
+		*dr6 &= ~(DR_TRAP0 << slot);
+		return;
+	}
+
+	/* Let the instruction run after the return. */
+	if (execute)
+		regs->flags |= X86_EFLAGS_RF;
+
+	/* The die chain handles hits of the kernel debugger. */
+	if (!reg->event && !user_mode(regs))
+		return;
+	*dr6 &= ~(DR_TRAP0 << slot);
+	if (reg->event)
+		perf_bp_event_at(reg->event, reg->hw.address, regs);
+}
+
+/* The handler of one may repoint, disarm or arm those that come after it. */
+static noinline void handle_hits(const struct cpu_regs *cpu, struct pt_regs *regs,
+				 unsigned long *dr6, unsigned long hits,
+				 unsigned long armed)
+{
+	struct bp_reg was[HBP_NUM];
+	int slot;
+
+	for_each_slot(slot, hits)
+		was[slot] = cpu->reg[slot];
+	for_each_slot(slot, hits)
+		handle_hit(regs, dr6, slot, armed, &was[slot]);
+}
+
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 {
 	struct cpu_regs *cpu = this_cpu_ptr(&cpu_regs);
 	unsigned long hits = *dr6 & DR_TRAP_BITS, armed;
-	struct bp_reg was[HBP_NUM];
-	int slot;
+	struct bp_reg was;
 
 	if (!hits)
 		return false;
 
-	/* The handler of one may repoint, disarm or arm those that come after it. */
 	armed = this_cpu_read(cpu_dr7_armed);
-	for_each_slot(slot, hits)
-		was[slot] = cpu->reg[slot];
-
-	for_each_slot(slot, hits) {
-		const struct bp_reg *reg = &was[slot];
-		bool execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
-
-		/*
-		 * Ignore a slot that is not armed any more.  If its breakpoint
-		 * faulted on this instruction, set RF, or the fault recurs.  Not
-		 * after a step: the fault of another slot must be taken again.
-		 */
-		if (!dr7_enabled(armed & this_cpu_read(cpu_dr7_armed), slot)) {
-			if (execute && reg->hw.address == regs->ip &&
-			    !(*dr6 & DR_STEP))
-				regs->flags |= X86_EFLAGS_RF;
-			*dr6 &= ~(DR_TRAP0 << slot);
-			continue;
-		}
-
-		/*
-		 * An instruction breakpoint is a fault.  If the #DB also reports the
-		 * single step onto the instruction, handle the step first: the fault
-		 * is taken again when the instruction is executed.
-		 */
-		if (execute && (*dr6 & DR_STEP)) {
-			*dr6 &= ~(DR_TRAP0 << slot);
-			continue;
-		}
-
-		/* Let the instruction run after the return. */
-		if (execute)
-			regs->flags |= X86_EFLAGS_RF;
-
-		/* The die chain handles hits of the kernel debugger. */
-		if (!reg->event && !user_mode(regs))
-			continue;
-		*dr6 &= ~(DR_TRAP0 << slot);
-		if (reg->event)
-			perf_bp_event_at(reg->event, reg->hw.address, regs);
+	if (likely(is_power_of_2(hits))) {
+		was = cpu->reg[__ffs(hits)];
+		handle_hit(regs, dr6, __ffs(hits), armed, &was);
+	} else {
+		handle_hits(cpu, regs, dr6, hits, armed);
 	}
 
 	if (*dr6)
@@ -929,8 +1036,8 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 }
 
 /* x86 has one length of instruction breakpoints, for which users give sizeof(long). */
-static int parse_execute(const struct perf_event_attr *attr,
-			 struct arch_hw_breakpoint *hw)
+static __always_inline int parse_execute(const struct perf_event_attr *attr,
+					 struct arch_hw_breakpoint *hw)
 {
 	if (attr->bp_len != sizeof(long))
 		return -EINVAL;
@@ -939,8 +1046,8 @@ static int parse_execute(const struct perf_event_attr *attr,
 	return 0;
 }
 
-static int parse_data(const struct perf_event_attr *attr, unsigned int rw,
-		      struct arch_hw_breakpoint *hw)
+static __always_inline int parse_data(const struct perf_event_attr *attr, unsigned int rw,
+				      struct arch_hw_breakpoint *hw)
 {
 	if (!is_power_of_2(attr->bp_len) ||
 	    !IS_ALIGNED(attr->bp_addr, attr->bp_len))
@@ -959,8 +1066,9 @@ static int parse_data(const struct perf_event_attr *attr, unsigned int rw,
 	return 0;
 }
 
-static int parse(const struct perf_event *bp, const struct perf_event_attr *attr,
-		 struct arch_hw_breakpoint *hw)
+static __always_inline int parse(const struct perf_event *bp,
+				 const struct perf_event_attr *attr,
+				 struct arch_hw_breakpoint *hw)
 {
 	unsigned long end = attr->bp_addr + attr->bp_len - 1;
 

@@ -3,13 +3,12 @@
  * Hardware breakpoints of the kernel debugger.
  *
  * The debugger sets and removes breakpoints on one CPU while it has stopped all
- * others, possibly in the middle of anything.  It makes its claims, each of the
- * whole machine, without
- * waiting and writes no register: hw_breakpoint_debugger_set() publishes each
- * change once, and each CPU arms what is published when it leaves the debugger,
- * or when it comes online.
+ * others, possibly in the middle of anything.  It makes claims of the machine,
+ * without waiting, and writes no register: hw_breakpoint_debugger_set() publishes
+ * each change once, and each CPU arms what is published when it leaves the
+ * debugger, or when it comes online.
  *
- * A stopped CPU may hold the lock of the accounting.  Then the debugger cannot
+ * A stopped CPU may hold a lock of the accounting.  Then the debugger cannot
  * set a breakpoint; one that it removes is published as removed, and an irq_work
  * releases its claim when the CPUs run again.
  *
@@ -136,8 +135,8 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 }
 
 /*
- * The holder of the lock is another CPU, which runs: this one would not be
- * interrupted while it holds the lock.
+ * Waits for locks of the accounting that other CPUs hold, which run: this CPU
+ * would not be interrupted while it holds one of them.
  */
 static void release_claims(struct irq_work *work)
 {
@@ -148,8 +147,7 @@ static void release_claims(struct irq_work *work)
 
 		if (!READ_ONCE(bp->release_due))
 			continue;
-		while (dbg_release_wide_bp_slot(&bp->claim))
-			cpu_relax();
+		dbg_release_wide_bp_slot_late(&bp->claim);
 		/* Pairs with find_bp(): the claim can be used again. */
 		smp_store_release(&bp->release_due, false);
 	}

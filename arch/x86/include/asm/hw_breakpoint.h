@@ -90,6 +90,19 @@ void arch_uninstall_hw_breakpoint(struct perf_event *bp);
  */
 void arch_hw_breakpoint_repoint(struct perf_event *bp);
 
+#define arch_hw_breakpoint_change arch_hw_breakpoint_change
+/**
+ * arch_hw_breakpoint_change - change an installed breakpoint
+ * @bp: the breakpoint, which keeps its slot
+ * @hw: its new translation
+ *
+ * Called between arch_hw_breakpoint_begin() and arch_hw_breakpoint_commit(): at any
+ * other time an NMI might bring the registers in line with half of the change.
+ *
+ * Context: Interrupts off.
+ */
+void arch_hw_breakpoint_change(struct perf_event *bp, const struct arch_hw_breakpoint *hw);
+
 #define arch_hw_breakpoint_begin arch_hw_breakpoint_begin
 /**
  * arch_hw_breakpoint_begin - defer register writes

@@ -727,6 +727,28 @@ static void any_set_is_replaced_by_any_other(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, missed, 0);
 }
 
+/* A task that is switched in finds nothing armed: any slot would do. */
+static void each_returns_to_its_slot_when_nothing_is_armed(struct kunit *test)
+{
+	struct dr_test_regs before, none, after;
+	struct dr_test *f = test->priv;
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++)
+		dr_test_arm_word(test, i);
+
+	local_irq_disable();
+	dr_test_read_regs(&before);
+	install_set(f, BIT(HBP_NUM) - 1, 0);
+	dr_test_read_regs(&none);
+	install_set(f, 0, BIT(HBP_NUM) - 1);
+	dr_test_read_regs(&after);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&none), 0);
+	KUNIT_EXPECT_MEMEQ(test, &after, &before, sizeof(after));
+}
+
 static void only_the_slot_that_changes_is_written(struct kunit *test)
 {
 	int stays[2], changes, installed, i;
@@ -1155,6 +1177,7 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(nothing_is_written_before_commit),
 	KUNIT_CASE(an_equal_set_costs_no_register_write),
 	KUNIT_CASE(any_set_is_replaced_by_any_other),
+	KUNIT_CASE(each_returns_to_its_slot_when_nothing_is_armed),
 	KUNIT_CASE(only_the_slot_that_changes_is_written),
 	KUNIT_CASE(a_hit_in_an_open_batch_is_of_the_event_that_was_armed),
 	KUNIT_CASE(a_register_changes_hands_without_a_write),

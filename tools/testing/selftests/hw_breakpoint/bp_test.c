@@ -4,6 +4,7 @@
  */
 #define BP_NO_TESTS
 #include <linux/capability.h>
+#include <sys/utsname.h>
 
 #include "bp_test.h"
 
@@ -564,6 +565,37 @@ void bp_wait_for_state(pid_t pid, char state)
 			return;
 		p = strrchr(text, ')');
 	} while (!p || p[2] != state);
+}
+
+int bp_load_module(const char *path, const char *parameters)
+{
+	struct utsname kernel;
+	char file[256];
+	int fd, err;
+
+	uname(&kernel);
+	snprintf(file, sizeof(file), "/lib/modules/%s/kernel/%s.ko", kernel.release, path);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = syscall(__NR_finit_module, fd, parameters, 0) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
+int bp_remove_module(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	/* A task that was killed drops its events some time after its parent knows. */
+	for (int ms = 0; ms < 5000; ms++) {
+		if (!syscall(__NR_delete_module, name, O_NONBLOCK))
+			return 0;
+		if (errno != EAGAIN)
+			break;
+		usleep(1000);
+	}
+	return -errno;
 }
 
 int bp_cpu_online(int cpu, bool online)

@@ -267,6 +267,14 @@ void bp_wait_for_state(pid_t pid, char state);
 int bp_cpu_online(int cpu, bool online);
 __u64 bp_now(clockid_t clock);
 
+/*
+ * A module of this kernel, by its path below the kernel's source without ".ko". Both
+ * return 0 or a negative errno: -ENOENT where the kernel does not have the module.
+ * bp_remove_module() waits for the last event of a PMU that the module provides.
+ */
+int bp_load_module(const char *path, const char *parameters);
+int bp_remove_module(const char *path);
+
 /* ------------------------------------------------------------- ring buffer */
 
 struct bp_ring {

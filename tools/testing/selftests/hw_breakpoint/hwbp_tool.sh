@@ -149,6 +149,26 @@ refused()
 	[ ! -s "$out" ] || complain "output '$(cat "$out")' of what should not have run"
 }
 
+# The same for a message about registers, which has a line per holder and one of advice.
+refused_with_holders()
+{
+	status_is 125
+	grep -q "^hwbp: .*no debug register available in process [0-9]*" "$err" ||
+		complain "message '$(cat "$err")'"
+	grep -q "^  close one of these" "$err" || complain "no advice: '$(cat "$err")'"
+	! grep -q "No space left" "$err" || complain "'$(cat "$err")'"
+	[ ! -s "$out" ] || complain "output '$(cat "$out")' of what should not have run"
+}
+
+# The same for a command line that libsubcmd refuses: the usage follows the message.
+refused_usage()
+{
+	status_is 125
+	grep -q "^ *Error: .*$1" "$err" || complain "message '$(cat "$err")', not '$1'"
+	grep -q "^ Usage: hwbp" "$err" || complain "no usage: '$(cat "$err")'"
+	[ ! -s "$out" ] || complain "output '$(cat "$out")' of what should not have run"
+}
+
 stat_count()
 {
 	awk '/ hits?; threads ran/ { print $1 }' "$1"
@@ -204,6 +224,15 @@ threads_finish()
 {
 	program_finish
 	equal "$(tail -n 1 "$tmp/threads")" "threads: total $1" "output of the program"
+}
+
+# Without format/ and caps/ the kernel looks like the stock one.
+as_stock()
+{
+	mkdir -p "$tmp/empty"
+	pmu=/sys/bus/event_source/devices/breakpoint
+	run unshare -m sh -c "mount --bind '$tmp/empty' $pmu/format &&
+			      mount --bind '$tmp/empty' $pmu/caps && exec \"\$@\"" sh "$@"
 }
 
 # ---- what the tests of hwbp slots are made of ----------------------------------
@@ -559,6 +588,112 @@ test_attach_sees_old_and_new_threads()
 	      "25runner_0 25runner_1 25runner_2 25runner_3" "hits of each thread"
 }
 
+test_several_places()
+{
+	watch many.a many.b many.c -- "$programs/many" 5
+	status_is 0
+	hits_are 15
+	equal "$(grep -c " of many.* in .*(pid " "$report")" 3 "places"
+	grep -q "^ *TIME .* CPU  PLACE   *INSTRUCTION " "$report" || complain "no title"
+	equal "$(hits | awk '{ print $5, $6 }' | sed 's/+.*//' | sort | uniq -c | xargs)" \
+	      "5 many.a write_all 5 many.b write_all 5 many.c write_all" "hits"
+	equal "$(counts | awk '{ print $1, $3 }' | sort | xargs)" \
+	      "5 many.a 5 many.b 5 many.c" "counts"
+	equal "$(counts | awk '{ print $NF }' | sort -u | wc -l)" 3 "lines of source"
+	! grep -q "scaled\|multiplexed" "$report" || complain "$(cat "$report")"
+	run "$hwbp" stat -o "$report" many.a many.b -- "$programs/many" 5
+	status_is 0
+	equal "$(awk '/ hits?; threads ran/ { print $1, $2 }' "$report" | xargs)" \
+	      "many.a 5 many.b 5" "counts"
+	watch counter hidden counter:4 -- "$programs/tick"
+	refused "'counter' and 'counter:4' are at the same address"
+	watch counter nothere -- "$programs/tick"
+	refused "no symbol 'nothere'"
+	watch hidden nothere shelf_level -- "$programs/shelf"
+	refused "no symbol 'hidden'"
+}
+
+places="many.a many.b many.c many.d many.e many.f"
+
+# Column $1 of each line that matches $2 is near $3; there is one line for each place.
+near()
+{
+	awk -v column="$1" -v lines="$2" -v want="$3" '
+		$0 ~ lines { n++; if ($column < want * 0.8 || $column > want * 1.2) bad = 1 }
+		END { exit bad || n != 6 }' "$report" || complain "not near $3: $(cat "$report")"
+}
+
+test_more_places_than_registers()
+{
+	run "$hwbp" stat -o "$report" $places -- "$programs/many" 4000
+	status_is 0
+	grep -q "^multiplexed: " "$report" || complain "$(cat "$report")"
+	awk '/scaled:/ { sub(/.*[(]/, ""); if ($1 + 0 < 30 || $1 + 0 > 90) exit 1 }' "$report" ||
+		complain "shares: $(cat "$report")"
+	sed -i 's/.*scaled: /scaled /' "$report"
+	near 2 "^scaled " 4000
+	watch $places -- "$programs/many" 2000
+	status_is 0
+	grep -q "^counts are scaled" "$report" || complain "$(tail -n 20 "$report")"
+	near 1 "^ *[0-9]+ +[0-9]+  many[.]. +[0-9.]+%$" 2000
+	near 1 "^ *[0-9]+ +[0-9.]+%  many[.]. +write_all" 2000
+	equal "$(counts | awk '{ print $3 }' | sort | xargs)" "$places" "places"
+}
+
+# One place has its register all the time, flexible or not.
+test_one_flexible_place()
+{
+	run "$hwbp" stat -o "$report" -F many.a -- "$programs/many" 100
+	status_is 0
+	equal "$(stat_count "$report")" 100 "hits"
+	! grep -q "scaled" "$report" || complain "$(cat "$report")"
+}
+
+# A kernel that lists a bit of attr.config and refuses it: hwbp opens events of threads.
+test_events_of_threads_if_those_of_a_process_are_refused()
+{
+	mkdir "$tmp/format"
+	echo config:63 >"$tmp/format/process"
+	threads_start 25
+	run unshare -m sh -c "mount --bind '$tmp/format' \
+			      /sys/bus/event_source/devices/breakpoint/format &&
+			      exec '$hwbp' stat -o '$report' -t 0.2 total -p $threads"
+	status_is 0
+	equal "$(stat_count "$report")" 0 "hits"
+	threads_finish 100
+	run unshare -m sh -c "mount --bind '$tmp/format' \
+			      /sys/bus/event_source/devices/breakpoint/format &&
+			      exec '$hwbp' watch -o '$report' many.a -- '$programs/many' 9"
+	status_is 0
+	hits_are 9
+}
+
+test_one_event_for_all_threads()
+{
+	if [ ! -e /sys/bus/event_source/devices/breakpoint/format/process ]; then
+		skip="this kernel has no events of a process"
+		return
+	fi
+	threads_start 25
+	watch_behind stat total -p $threads
+	run "$hwbp" slots
+	equal "$(grep -c "perf $watcher \|perf [0-9]* (hwbp)" "$out")" 2 "claims, with that of the tests"
+	threads_finish 100
+	watch_ended
+	equal "$(stat_count "$report")" 100 "hits"
+}
+
+test_places_on_the_stock_kernel()
+{
+	as_stock "$hwbp" stat $places -- "$programs/many"
+	refused "6 places are more than the 4 registers .*no format/flexible .*watch 4 or less"
+	as_stock "$hwbp" stat -F many.a -- "$programs/many"
+	refused "this kernel has no flexible breakpoints .*omit -F"
+	as_stock "$hwbp" stat -o "$report" many.a many.b many.c many.d -- "$programs/many" 7
+	status_is 0
+	equal "$(awk '/ hits?; threads ran/ { print $2 }' "$report" | xargs)" "7 7 7 7" "counts"
+}
+
 test_hits_are_shown_as_they_come()
 {
 	threads_start 5
@@ -756,9 +891,23 @@ test_all_registers_taken()
 		watchers="$watchers $watcher"
 	done
 	run "$hwbp" watch -o "$report" total -p $threads
-	refused "no debug register available"
-	run "$hwbp" stat -o "$report" total -p $threads
-	refused "no debug register available"
+	refused_with_holders
+	equal "$(grep -c "^  perf [0-9]* (hwbp): thread $threads (threads), w of 8 bytes at .* (spare" \
+		 "$err")" 4 "holders"
+	grep -q "all 4 are held:$" "$err" || complain "'$(cat "$err")'"
+	grep -q "or use -F to share" "$err" || complain "'$(cat "$err")'"
+	run "$hwbp" stat -F -o "$report" total -p $threads
+	refused_with_holders
+	grep -q "flexible breakpoints need one register" "$err" || complain "'$(cat "$err")'"
+	run "$programs/as_nobody" "$hwbp" stat total -p $threads
+	refused "no permission"
+	as_stock "$hwbp" stat total -p $threads
+	refused_with_holders
+	grep -q "this kernel cannot share registers" "$err" || complain "'$(cat "$err")'"
+	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' stat total -p $threads"
+	refused_with_holders
+	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
+		complain "'$(cat "$err")'"
 	threads_finish 20
 	for watcher in $watchers; do
 		watch_ended
@@ -796,31 +945,43 @@ test_no_such_process_or_program()
 test_command_line_errors()
 {
 	run "$hwbp" look counter
-	refused "unknown command .* watch, stat, slots or text"
+	refused "unknown verb .* watch, stat, slots, text or trace"
 	run "$hwbp" watch counter
 	refused "no program was given"
 	run "$hwbp" watch counter "$programs/tick"
-	refused "unexpected argument"
+	refused "no program was given"
 	run "$hwbp" watch counter --
 	refused "no command"
 	run "$hwbp" watch -y counter -p 1
-	refused "unknown option"
+	refused_usage "unknown switch .y'"
+	run "$hwbp" watch -x -w counter -p 1
+	refused "-x and -w exclude each other"
 	run "$hwbp" watch counter -n 0 -p 1
 	refused "positive number"
 	run "$hwbp" watch counter -p 1 -- "$programs/tick"
 	refused "exclude each other"
 	run "$hwbp" stat counter -p
-	refused "requires an argument"
+	refused_usage "switch .p' requires a value"
 	run "$hwbp" watch -o /nowhere/report counter -- "$programs/tick"
 	refused "cannot write"
 }
 
 test_help()
 {
-	for verb in "" watch stat slots text; do
+	run "$hwbp" --list-verbs
+	status_is 0
+	verbs=$(cat "$out")
+	equal "$(echo "$verbs" | xargs)" "watch stat slots text trace" "verbs"
+	for verb in "" $verbs; do
 		run "$hwbp" $verb --help
 		status_is 0
-		grep -q "^usage: hwbp" "$out" || complain "no usage for '$verb'"
+		grep -qi "^ *usage: hwbp" "$out" || complain "no usage for '$verb'"
+		[ ! -s "$err" ] || complain "'$(cat "$err")'"
+		[ -n "$verb" ] || continue
+		grep -q "^    -h, --help " "$out" || complain "no options for '$verb'"
+		run "$hwbp" $verb --list-opts
+		status_is 0
+		grep -q -e "--help" "$out" || complain "'$(cat "$out")'"
 	done
 }
 
@@ -1246,13 +1407,13 @@ test_slots_command_line_errors()
 	run "$hwbp" slots counter
 	refused "unexpected argument 'counter'"
 	run "$hwbp" slots -- true
-	refused "unknown option '--'"
+	refused "unexpected argument '--'"
 	run "$hwbp" slots -w
-	refused "unknown option '-w'"
+	refused_usage "unknown switch .w'"
 	run "$hwbp" slots --cpux 1
-	refused "unknown option '--cpux'"
+	refused_usage "unknown option .cpux'"
 	run "$hwbp" slots --cpu
-	refused "cpu requires an argument"
+	refused_usage "option .cpu' requires a value"
 	run "$hwbp" slots --cpu any
 	refused "cpu: 'any' is not a CPU number"
 	run "$hwbp" slots --cpu=-1
@@ -1317,14 +1478,14 @@ test_slots_agree_with_the_kernel_who_is_full()
 		run "$hwbp" slots -p "$holder"
 		full_is "task $holder (hold) is full"
 		run "$hwbp" stat held -t 0.01 -p "$holder"
-		refused "no debug register available"
+		refused_with_holders
 		hold_end
 	done
 	hold_start guaranteed:cpu@1 guaranteed:task guaranteed:task@1 flexible:task@1
 	run "$hwbp" slots --cpu 1 -p "$holder"
 	full_is "task $holder (hold) is full on CPU 1"
 	run "$hwbp" stat held -t 0.01 -p "$holder"
-	refused "no debug register available"
+	refused_with_holders
 	hold_end
 }
 
@@ -1636,10 +1797,10 @@ test_text_command_line_errors()
 	refused "no command"
 	for option in -p -w -x -k -n; do
 		run "$hwbp" text $option 1
-		refused "unknown option '$option' (see hwbp text --help)"
+		refused_usage "unknown switch .${option#-}'"
 	done
 	run "$hwbp" text -t
-	refused "t requires an argument"
+	refused_usage "switch .t' requires a value"
 	run "$hwbp" text -b 0
 	refused "positive number"
 	run "$hwbp" text -b 4096
@@ -1648,9 +1809,65 @@ test_text_command_line_errors()
 	refused "cannot write to '/nowhere/report': No such file"
 }
 
+# False, with the reason to skip the test, on a kernel without watch events.
+can_trace()
+{
+	skip=
+	grep -qs "\[r|w|rw\]@<addr>" $tracing/README || skip="this kernel has no watch events"
+	[ -z "$skip" ]
+}
+
+test_trace_names_what_is_missing()
+{
+	if ! can_trace; then
+		skip=
+		run "$hwbp" trace w@jiffies
+		refused "no watch events: $tracing/README lacks .*CONFIG_WPROBE_EVENTS"
+	fi
+	run "$programs/as_nobody" "$hwbp" trace w@jiffies
+	refused "no permission to use $tracing: this requires root"
+	run unshare -m sh -c "umount -l $tracing; exec '$hwbp' trace w@jiffies"
+	refused "tracefs is not mounted (mount -t tracefs none $tracing)"
+	run unshare -m sh -c "umount -l /sys; exec '$hwbp' trace w@jiffies"
+	refused "sysfs is not mounted"
+	mkdir "$tmp/tracing"
+	: >"$tmp/tracing/README"
+	run unshare -m sh -c "mount --bind '$tmp/tracing' $tracing; exec '$hwbp' trace w@jiffies"
+	refused "no dynamic trace events: $tracing/dynamic_events does not exist"
+	: >"$tmp/tracing/dynamic_events"
+	run unshare -m sh -c "mount --bind '$tmp/tracing' $tracing; exec '$hwbp' trace w@jiffies"
+	refused "no watch events: $tracing/README lacks"
+}
+
+test_trace_of_a_variable()
+{
+	can_trace || return
+	run "$hwbp" trace -n 3 -o "$report" w@jiffies
+	status_is 0
+	equal "$(grep -c " addr=0x" "$report")" 3 "hits"
+	equal "$(tail -n 1 "$report")" "3 hits" "sum"
+	! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
+	run "$hwbp" trace w@nothere_
+	refused "cannot watch w@nothere_: "
+}
+
+test_trace_command_line_errors()
+{
+	run "$hwbp" trace
+	refused "no place to watch"
+	run "$hwbp" trace jiffies
+	refused "the place is ACCESS@PLACE\[:LEN\], not 'jiffies'"
+	run "$hwbp" trace w@jiffies w@x
+	refused "unexpected argument 'w@x'"
+	run "$hwbp" trace --clear-on a:b w
+	refused "--clear-on requires --set-on"
+	run "$hwbp" trace --set-on a:b:c w@x
+	refused "with --set-on the place is"
+}
+
 test_instruction_lengths()
 {
-	run "$programs/insn_test"
+	run "$programs/access_test"
 	status_is 0
 	[ ! -s "$out" ] || sed 's/^/# /' "$out"
 }

@@ -224,7 +224,8 @@ TEST_F(cgroup, last_event_ends_within_the_switch)
 	EXPECT_EQ(10, hits_of_member(self, plain));
 }
 
-#define HW_PMU	"/sys/bus/event_source/devices/breakpoint_test_hw"
+#define HW_MODULE	"kernel/events/hw_breakpoint_test_pmu"
+#define HW_PMU		"/sys/bus/event_source/devices/breakpoint_test_hw"
 
 static long nr_of_hw(const char *name)
 {
@@ -239,10 +240,15 @@ TEST_F(cgroup, switch_leaves_other_pmus_alone)
 	struct perf_event_attr hw = { .size = sizeof(hw) };
 	const int rounds = 500;
 	long before;
-	int fd;
+	int fd, hw_fd, err;
 
+	err = bp_load_module(HW_MODULE, "");
+	if (err == -ENOENT)
+		SKIP(return, "needs the module " HW_MODULE);
+	ASSERT_EQ(0, err);
 	hw.type = nr_of_hw("type");
-	ASSERT_LT(0, bp_open(&hw, -1, self->there));
+	hw_fd = bp_open(&hw, -1, self->there);
+	ASSERT_LT(0, hw_fd);
 	fd = open_of_group(self, &self->attr, self->there);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(10, hits_of_member(self, fd));
@@ -253,6 +259,8 @@ TEST_F(cgroup, switch_leaves_other_pmus_alone)
 		ASSERT_EQ(0, bp_do(&self->member, NOTHING));
 	EXPECT_GT(rounds / 10, nr_of_hw("test/disables") - before);
 	EXPECT_EQ(10, hits_of_member(self, fd));
+	close(hw_fd);
+	EXPECT_EQ(0, bp_remove_module(HW_MODULE));
 }
 
 TEST_HARNESS_MAIN

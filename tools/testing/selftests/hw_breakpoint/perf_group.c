@@ -327,7 +327,8 @@ TEST_F(mixed, group_is_refused_where_no_slot_is_free)
 
 /* -------------------------------------------------------------- with hardware events */
 
-/* A PMU that the KUnit suite of the kernel brings; a virtual machine has no other. */
+/* A PMU of the tests: a virtual machine may have no other. */
+#define HW_MODULE	"kernel/events/hw_breakpoint_test_pmu"
 #define HW_TYPE	"/sys/bus/event_source/devices/breakpoint_test_hw/type"
 
 FIXTURE(hardware)
@@ -339,7 +340,13 @@ FIXTURE(hardware)
 FIXTURE_SETUP(hardware)
 {
 	char type[16];
+	int err;
 
+	BP_NEED_ROOT();
+	err = bp_load_module(HW_MODULE, "");
+	if (err == -ENOENT)
+		SKIP(return, "needs the module " HW_MODULE);
+	ASSERT_EQ(0, err);
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
 	ASSERT_EQ(0, bp_read_file(HW_TYPE, type, sizeof(type)));
@@ -353,7 +360,10 @@ FIXTURE_SETUP(hardware)
 
 FIXTURE_TEARDOWN(hardware)
 {
+	if (!self->mem)
+		return;
 	bp_teardown(_metadata);
+	EXPECT_EQ(0, bp_remove_module(HW_MODULE));
 }
 
 TEST_F(hardware, event_leads_a_breakpoint)

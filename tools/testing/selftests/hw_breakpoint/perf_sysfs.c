@@ -330,4 +330,20 @@ TEST_F(sysfs, claims_hide_kernel_addresses_with_kptr_restrict)
 	EXPECT_EQ(0, bp_write_file(KPTR_RESTRICT, restriction));
 }
 
+/* The KUnit suites ran at boot; a PMU that they register would still be there. */
+TEST(kunit_leaves_no_pmu)
+{
+	struct dirent *entry;
+	DIR *pmus;
+
+	pmus = opendir("/sys/bus/event_source/devices");
+	ASSERT_NE(NULL, pmus);
+	while ((entry = readdir(pmus))) {
+		EXPECT_EQ(NULL, strstr(entry->d_name, "test")) {
+			TH_LOG("%s is registered", entry->d_name);
+		}
+	}
+	closedir(pmus);
+}
+
 TEST_HARNESS_MAIN

@@ -8,7 +8,6 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 
 #define TEXT_POKE_FIXTURE
 #include "text_poke.h"
@@ -97,29 +96,8 @@ TEST_F(record, is_for_who_may_profile_the_kernel_whatever_the_event)
 
 /* ------------------------------------------------------------------------ modules */
 
-#define MODULE "data_breakpoint"
-
-static int init_module_file(const char *path, const char *parameters)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = syscall(__NR_finit_module, fd, parameters, 0) ? -errno : 0;
-	close(fd);
-	return err;
-}
-
-static bool find_module(char *path, size_t size)
-{
-	struct utsname name;
-
-	uname(&name);
-	snprintf(path, size, "/lib/modules/%s/kernel/samples/hw_breakpoint/" MODULE ".ko",
-		 name.release);
-	return !access(path, R_OK);
-}
+#define MODULE		"data_breakpoint"
+#define MODULE_PATH	"samples/hw_breakpoint/" MODULE
 
 static __u64 section_of_module(const char *section)
 {
@@ -168,17 +146,17 @@ TEST_F(record, tells_the_text_of_a_module)
 	struct perf_event_header *h;
 	unsigned char is[4096];
 	struct told told[64];
-	char path[256];
+	int nr = 0, err;
 	struct poke p;
 	__u64 text;
-	int nr = 0;
 
-	if (!find_module(path, sizeof(path)))
-		SKIP(return, "needs %s", path);
 	self->attr.text_area = 1;
 	for (int i = 0; i < self->cpus.nr; i++)
 		ASSERT_EQ(0, listen_with(&l[i], &self->attr, -1, self->cpus.cpu[i], 64));
-	ASSERT_EQ(0, init_module_file(path, "ksym=panic_timeout"));
+	err = bp_load_module(MODULE_PATH, "ksym=panic_timeout");
+	if (err == -ENOENT)
+		SKIP(return, "needs the module " MODULE_PATH);
+	ASSERT_EQ(0, err);
 	text = section_of_module(".text");
 	for (int i = 0; i < self->cpus.nr; i++) {
 		size_t pos = 0;
@@ -203,7 +181,7 @@ TEST_F(record, tells_the_text_of_a_module)
 	EXPECT_NE(0, text);
 	EXPECT_LT(0, nr);
 	EXPECT_EQ(0, functions_not_told(told, nr));
-	EXPECT_EQ(0, syscall(__NR_delete_module, MODULE, 0));
+	EXPECT_EQ(0, bp_remove_module(MODULE_PATH));
 }
 
 /* ------------------------------------------------------------------ whole areas */
@@ -236,13 +214,13 @@ static int count_longer(struct listener *l, unsigned int len)
 /* A module, and programs of 10 kB and more, of which the last one is returned */
 static int load_areas(void)
 {
-	char path[256];
-	int fd = -1;
+	int fd = -1, err;
 
-	if (find_module(path, sizeof(path)) &&
-	    (init_module_file(path, "ksym=panic_timeout") ||
-	     syscall(__NR_delete_module, MODULE, 0)))
-		return -errno;
+	err = bp_load_module(MODULE_PATH, "ksym=panic_timeout");
+	if (!err)
+		err = bp_remove_module(MODULE_PATH);
+	if (err && err != -ENOENT)
+		return err;
 	for (int i = 0; i < 4; i++) {
 		close(fd);
 		fd = load_program(BPF_PROG_TYPE_SOCKET_FILTER, i, 3000);

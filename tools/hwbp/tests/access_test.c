@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Test the lengths of instructions, one of each form that the decoder distinguishes. */
+/* Test lengths and kinds of instructions, one of each form. */
 #include <stdio.h>
 #include <string.h>
 
-#include "insn.h"
+#include "access.h"
 
 struct sample {
 	const char *text;
@@ -68,16 +68,16 @@ static int failures;
 
 static void complain(const char *text, const char *what)
 {
-	printf("insn_test: %s: %s\n", text, what);
+	printf("access_test: %s: %s\n", text, what);
 	failures++;
 }
 
 static void check(const struct sample *sample, bool is64)
 {
-	struct insn insn;
+	struct access_insn insn;
 	unsigned int size;
 
-	if (!insn_decode(&insn, sample->code, sizeof(sample->code), is64)) {
+	if (!access_decode(&insn, sample->code, sizeof(sample->code), is64)) {
 		complain(sample->text, "not decoded");
 		return;
 	}
@@ -88,7 +88,7 @@ static void check(const struct sample *sample, bool is64)
 	if (insn.repeat != sample->repeat)
 		complain(sample->text, "wrong about repetition");
 	for (size = 0; size < sample->len; size++) {
-		if (insn_decode(&insn, sample->code, size, is64))
+		if (access_decode(&insn, sample->code, size, is64))
 			complain(sample->text, "decoded when cut short");
 	}
 }
@@ -101,17 +101,17 @@ static void check_walk(void)
 	/* mov %eax,(%rdi); rep stosb */
 	static const uint8_t store_first[] = { 0x89, 0x07, 0xf3, 0xaa };
 
-	if (insn_before(code, sizeof(code), 2, true, false) != 0)
+	if (access_before(code, sizeof(code), 2, true, false) != 0)
 		complain("walk", "not back to the first instruction");
-	if (insn_before(code, sizeof(code), 4, true, false) != 4)
+	if (access_before(code, sizeof(code), 4, true, false) != 4)
 		complain("walk", "not the string instruction that goes on");
-	if (insn_before(code, sizeof(code), 6, true, false) != 4)
+	if (access_before(code, sizeof(code), 6, true, false) != 4)
 		complain("walk", "not the string instruction that is done");
-	if (insn_before(code, sizeof(code), 3, true, false) != -1)
+	if (access_before(code, sizeof(code), 3, true, false) != -1)
 		complain("walk", "an end within an instruction");
-	if (insn_before(store_first, sizeof(store_first), 2, true, false) != 0)
+	if (access_before(store_first, sizeof(store_first), 2, true, false) != 0)
 		complain("walk", "not the store before a string instruction");
-	if (insn_before(store_first, sizeof(store_first), 2, true, true) != 2)
+	if (access_before(store_first, sizeof(store_first), 2, true, true) != 2)
 		complain("walk", "not the string instruction after a store");
 }
 

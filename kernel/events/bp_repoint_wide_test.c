@@ -1,0 +1,895 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of repointing a kernel-wide breakpoint on all CPUs.
+ *
+ * The rules:
+ *  - the CPU that repoints watches the new range when the call returns, whatever
+ *    context it is in, and every other CPU when the change is settled;
+ *  - of concurrent changes each CPU ends up with the last one, and no CPU goes back
+ *    to an older one;
+ *  - nobody reads a mixture of two versions;
+ *  - a CPU that comes online watches the newest;
+ *  - each access to what all CPUs watch is reported once, none to what none does.
+ */
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/cpu.h>
+#include <linux/delay.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/irq_work.h>
+#include <linux/kthread.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#ifdef CONFIG_X86
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#endif
+
+#include "bp_internal.h"
+#include "bp_repoint_wide.h"
+
+#define NR_WORDS	64
+
+/**
+ * struct fixture - what a test uses
+ * @set: the breakpoint
+ * @hits: how often it was hit
+ * @addr: where it was hit last
+ */
+struct fixture {
+	struct perf_event * __percpu	*set;
+	atomic_t			hits;
+	unsigned long			addr;
+};
+
+static unsigned long words[NR_WORDS];
+
+static noinline __noclone void write_word(void *word)
+{
+	WRITE_ONCE(*(unsigned long *)word, 1);
+}
+
+static void record_hit(struct perf_event *bp, struct perf_sample_data *data,
+		       struct pt_regs *regs)
+{
+	struct fixture *f = bp->overflow_handler_context;
+
+	atomic_inc(&f->hits);
+	f->addr = data->addr;
+}
+
+static struct perf_event_attr watch(unsigned long *word)
+{
+	struct perf_event_attr attr;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)word;
+	attr.bp_len = sizeof(*word);
+	attr.bp_type = HW_BREAKPOINT_W;
+	return attr;
+}
+
+/* Words with an odd number are watched by half, so that versions differ in all. */
+static struct perf_event_attr watch_nr(unsigned int i)
+{
+	struct perf_event_attr attr = watch(&words[i % NR_WORDS]);
+
+	if (i & 1)
+		attr.bp_len = HW_BREAKPOINT_LEN_4;
+	return attr;
+}
+
+static int point_to(struct fixture *f, unsigned int i)
+{
+	struct perf_event_attr attr = watch_nr(i);
+
+	return modify_wide_hw_breakpoint(f->set, &attr);
+}
+
+/* The word that this CPU watches, -1 for what is no version of any */
+static int word_here(struct fixture *f)
+{
+	struct hw_breakpoint_range range;
+	struct perf_event *bp;
+	int i = -1;
+
+	preempt_disable();
+	bp = *this_cpu_ptr(f->set);
+	if (bp) {
+		read_wide_hw_breakpoint_local(bp, &range);
+		i = (unsigned long *)range.addr - words;
+		if (i < 0 || i >= NR_WORDS || range.len != (i & 1 ? 4 : 8))
+			i = -1;
+	}
+	preempt_enable();
+
+	return i;
+}
+
+static int take_hits(struct fixture *f)
+{
+	return atomic_xchg(&f->hits, 0);
+}
+
+static void expect_on_cpu(struct kunit *test, int cpu, unsigned int word, int nr)
+{
+	struct fixture *f = test->priv;
+
+	smp_call_function_single(cpu, write_word, &words[word], 1);
+	KUNIT_EXPECT_EQ_MSG(test, take_hits(f), nr, "CPU %d, word %u", cpu, word);
+	if (nr)
+		KUNIT_EXPECT_EQ(test, f->addr, (unsigned long)&words[word]);
+}
+
+static void expect_watched_everywhere(struct kunit *test, unsigned int word)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		expect_on_cpu(test, cpu, word, 1);
+}
+
+static void expect_watched_nowhere(struct kunit *test, unsigned int word)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		expect_on_cpu(test, cpu, word, 0);
+}
+
+static void run_on(struct kunit *test, int cpu)
+{
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu)), 0);
+}
+
+static void run_anywhere(void)
+{
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static int other_cpu(void)
+{
+	return cpumask_last(cpu_online_mask);
+}
+
+static void require_two_cpus(struct kunit *test)
+{
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+}
+
+/* ---- One change ---- */
+
+static void a_change_reaches_every_cpu(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 1; i < 8; i++) {
+		KUNIT_ASSERT_EQ(test, point_to(f, i), 0);
+		synchronize_wide_hw_breakpoint(f->set);
+		KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(f->set));
+		expect_watched_everywhere(test, i);
+		expect_watched_nowhere(test, i - 1);
+	}
+}
+
+static void a_change_settles_by_itself(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	int tries = 1000;
+
+	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
+	while (!wide_hw_breakpoint_is_settled(f->set) && tries--)
+		usleep_range(100, 200);
+	KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(f->set));
+	expect_watched_everywhere(test, 1);
+}
+
+/* With interrupts off, too: no other CPU is waited for. */
+static void the_cpu_that_repoints_watches_at_once(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned int i;
+
+	for (i = 1; i < 20; i++) {
+		local_irq_disable();
+		KUNIT_EXPECT_EQ(test, point_to(f, i), 0);
+		write_word(&words[i]);
+		write_word(&words[i - 1]);
+		local_irq_enable();
+		KUNIT_EXPECT_EQ(test, take_hits(f), 1);
+		KUNIT_EXPECT_EQ(test, f->addr, (unsigned long)&words[i]);
+	}
+}
+
+struct held_cpu {
+	struct fixture	*f;
+	bool		there;
+	bool		go;
+	bool		settled_early;
+};
+
+/* Interrupts are off here: no kick comes in. */
+static void hold_cpu(void *arg)
+{
+	struct held_cpu *held = arg;
+
+	smp_store_release(&held->there, true);
+	while (!smp_load_acquire(&held->go))
+		cpu_relax();
+	held->settled_early = wide_hw_breakpoint_is_settled(held->f->set);
+}
+
+static void a_change_is_not_settled_while_a_cpu_has_interrupts_off(struct kunit *test)
+{
+	struct held_cpu held = { .f = test->priv };
+	call_single_data_t csd;
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	INIT_CSD(&csd, hold_cpu, &held);
+	KUNIT_ASSERT_EQ(test, smp_call_function_single_async(other_cpu(), &csd), 0);
+	while (!smp_load_acquire(&held.there))
+		cpu_relax();
+
+	KUNIT_EXPECT_EQ(test, point_to(held.f, 1), 0);
+	KUNIT_EXPECT_FALSE(test, wide_hw_breakpoint_is_settled(held.f->set));
+	smp_store_release(&held.go, true);
+	synchronize_wide_hw_breakpoint(held.f->set);
+	KUNIT_EXPECT_FALSE(test, held.settled_early);
+	KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(held.f->set));
+	expect_watched_everywhere(test, 1);
+	run_anywhere();
+}
+
+static void what_cannot_be_watched_changes_nothing(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct perf_event_attr attr = watch(&words[1]);
+
+	attr.bp_addr += 2;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(f->set, &attr), -EINVAL);
+	attr = watch(&words[1]);
+	attr.config = HW_BREAKPOINT_FLEXIBLE;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(f->set, &attr), -EINVAL);
+	attr = watch(&words[1]);
+	attr.bp_len = 3;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(f->set, &attr), -EINVAL);
+
+	synchronize_wide_hw_breakpoint(f->set);
+	expect_watched_everywhere(test, 0);
+	expect_watched_nowhere(test, 1);
+}
+
+static void a_change_from_another_address_is_refused(struct kunit *test)
+{
+	struct perf_event_attr attr = watch_nr(2);
+	struct fixture *f = test->priv;
+
+	/* Before any change: what was registered */
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_from(f->set,
+		(unsigned long)&words[1], &attr), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, word_here(f), 0);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_from(f->set,
+		(unsigned long)&words[0], &attr), 0);
+	KUNIT_EXPECT_EQ(test, word_here(f), 2);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_from(f->set,
+		(unsigned long)&words[0], &attr), -EAGAIN);
+	synchronize_wide_hw_breakpoint(f->set);
+	expect_watched_everywhere(test, 2);
+	expect_watched_nowhere(test, 0);
+}
+
+static void a_single_cpu_keeps_its_own_until_all_change(struct kunit *test)
+{
+	struct perf_event_attr attr = watch_nr(5);
+	struct fixture *f = test->priv;
+	int cpu;
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
+	synchronize_wide_hw_breakpoint(f->set);
+	cpu = raw_smp_processor_id();
+	KUNIT_ASSERT_EQ(test, modify_wide_hw_breakpoint_local(*per_cpu_ptr(f->set, cpu),
+							      &attr), 0);
+	/* Adopting what is newest already does not undo it. */
+	synchronize_wide_hw_breakpoint(f->set);
+	expect_on_cpu(test, cpu, 5, 1);
+	expect_on_cpu(test, cpu, 1, 0);
+	expect_on_cpu(test, other_cpu(), 5, 0);
+	expect_on_cpu(test, other_cpu(), 1, 1);
+
+	KUNIT_ASSERT_EQ(test, point_to(f, 2), 0);
+	synchronize_wide_hw_breakpoint(f->set);
+	expect_watched_everywhere(test, 2);
+	expect_watched_nowhere(test, 5);
+	run_anywhere();
+}
+
+/* ---- In the middle of reading and of writing a version ---- */
+
+/**
+ * struct middle - changes that come while a slot is read or written
+ * @f: the set that is changed
+ * @task: the one that reads or writes
+ * @hits: accesses to the memory of the slot
+ * @skip: the changes come after so many of them
+ * @err: a change failed
+ */
+struct middle {
+	struct fixture		*f;
+	struct task_struct	*task;
+	atomic_t		hits;
+	int			skip;
+	int			err;
+};
+
+/* Two changes: the second one writes to the slot that the reader is in. */
+static void change_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
+				 struct pt_regs *regs)
+{
+	struct middle *m = bp->overflow_handler_context;
+
+	if (current != m->task || atomic_inc_return(&m->hits) != m->skip + 1)
+		return;
+	if (point_to(m->f, 40) || point_to(m->f, 41))
+		m->err = 1;
+}
+
+static struct bp_wide_slot *slots_here(struct fixture *f)
+{
+	return bp_wide_cpu_of(f->set, raw_smp_processor_id())->slot;
+}
+
+#define SLOT_WORDS	(sizeof(struct bp_wide_slot) / sizeof(unsigned long))
+
+/* Watches word @i of the first two slots of this CPU while @func runs. */
+static int in_the_middle(struct kunit *test, struct middle *m, unsigned int i, u32 type,
+			 void (*func)(struct fixture *f))
+{
+	struct perf_event_attr attr = watch((unsigned long *)slots_here(m->f) + i);
+	struct perf_event * __percpu *set;
+
+	attr.bp_type = type;
+	atomic_set(&m->hits, 0);
+	set = register_wide_hw_breakpoint(&attr, change_in_the_middle, m);
+	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
+	func(m->f);
+	unregister_wide_hw_breakpoint(set);
+	return max(atomic_read(&m->hits) - m->skip, 0);
+}
+
+static int seen;
+
+static void read_once(struct fixture *f)
+{
+	seen = word_here(f);
+}
+
+/* Make this CPU forget that it has adopted the newest version, so that it reads it. */
+static void forget_version(struct fixture *f)
+{
+	struct bp_versions *versions;
+
+	versions = &bp_wide_cpu_of(f->set, raw_smp_processor_id())->versions;
+	versions->version[bp_version_index(versions->now)].base = 0;
+}
+
+static void adopt_once(struct fixture *f)
+{
+	bp_wide_catch_up(bp_wide_cpu_of(f->set, raw_smp_processor_id()));
+	seen = word_here(f);
+}
+
+static void write_once(struct fixture *f)
+{
+	point_to(f, 20);
+}
+
+/* The serial, the first word of a slot, is read last: the version was whole then. */
+static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current };
+	unsigned int i, nr_hit = 0;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	for (i = 0; i < 2 * SLOT_WORDS; i++) {
+		KUNIT_ASSERT_EQ(test, point_to(m.f, 20), 0);
+		forget_version(m.f);
+		if (!in_the_middle(test, &m, i, HW_BREAKPOINT_RW, read_once)) {
+			KUNIT_EXPECT_EQ_MSG(test, seen, 20, "word %u", i);
+			continue;
+		}
+		nr_hit++;
+		KUNIT_EXPECT_EQ_MSG(test, seen, i % SLOT_WORDS ? 41 : 20, "word %u", i);
+		write_word(&words[41]);
+		KUNIT_EXPECT_EQ(test, take_hits(m.f), 1);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	run_anywhere();
+}
+
+/* The changes in the middle make versions of this CPU, so that adopting starts again. */
+static void a_change_in_the_middle_of_adopting_is_not_undone(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current };
+	unsigned int i, nr_hit = 0;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	for (i = 0; i < 2 * SLOT_WORDS; i++) {
+		KUNIT_ASSERT_EQ(test, point_to(m.f, 20), 0);
+		forget_version(m.f);
+		if (!in_the_middle(test, &m, i, HW_BREAKPOINT_RW, adopt_once)) {
+			KUNIT_EXPECT_EQ_MSG(test, seen, 20, "word %u", i);
+			continue;
+		}
+		nr_hit++;
+		KUNIT_EXPECT_EQ_MSG(test, seen, 41, "word %u", i);
+		write_word(&words[20]);
+		KUNIT_EXPECT_EQ(test, take_hits(m.f), 0);
+		write_word(&words[41]);
+		KUNIT_EXPECT_EQ(test, take_hits(m.f), 1);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	run_anywhere();
+}
+
+static void a_change_in_the_middle_of_writing_leaves_the_last(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current };
+	unsigned int i, nr_hit = 0;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	for (i = 0; i < 2 * SLOT_WORDS; i++) {
+		KUNIT_ASSERT_EQ(test, point_to(m.f, 1), 0);
+		nr_hit += in_the_middle(test, &m, i, HW_BREAKPOINT_W, write_once) > 0;
+		KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 20, "word %u", i);
+		synchronize_wide_hw_breakpoint(m.f->set);
+		take_hits(m.f);
+		expect_watched_everywhere(test, 20);
+		expect_watched_nowhere(test, 41);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	KUNIT_EXPECT_EQ(test, bp_wide_cpu_of(m.f->set, raw_smp_processor_id())->depth, 0U);
+	run_anywhere();
+}
+
+static int from_err;
+
+static void write_from_20(struct fixture *f)
+{
+	struct perf_event_attr attr = watch_nr(21);
+
+	from_err = modify_wide_hw_breakpoint_from(f->set, (unsigned long)&words[20],
+						  &attr);
+}
+
+/*
+ * The comparison holds until the change is made: the serial of the slot is written
+ * once before it and once after.
+ */
+static void a_change_in_the_middle_of_one_from_an_address_counts(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current };
+	unsigned int i, nr_hit = 0;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	for (i = 0; i < 4 * SLOT_WORDS; i++) {
+		m.skip = i / (2 * SLOT_WORDS);
+		KUNIT_ASSERT_EQ(test, point_to(m.f, 20), 0);
+		if (!in_the_middle(test, &m, i % (2 * SLOT_WORDS), HW_BREAKPOINT_W,
+				   write_from_20)) {
+			KUNIT_EXPECT_EQ_MSG(test, from_err, 0, "word %u", i);
+			KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 21, "word %u", i);
+			continue;
+		}
+		nr_hit++;
+		KUNIT_EXPECT_EQ_MSG(test, from_err, -EAGAIN, "word %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 41, "word %u", i);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	run_anywhere();
+}
+
+/* ---- All CPUs and contexts at a time ---- */
+
+#define NR_STEPS	3000
+
+/**
+ * struct relay_race - the oracle: each change goes from word N to N + 1
+ * @f: the set
+ * @steps: changes that were made
+ * @wrong: a CPU read what is no version, or an older one than before
+ * @nmis: changes asked for in NMI
+ * @irqs: likewise, in interrupts
+ * @work: for interrupts
+ * @seen: how many steps each CPU has seen, at least
+ * @done: a CPU has made its steps
+ */
+struct relay_race {
+	struct fixture		*f;
+	atomic_t		steps;
+	atomic_t		wrong;
+	atomic_t		nmis;
+	atomic_t		irqs;
+	struct irq_work __percpu *work;
+	int __percpu		*seen;
+	struct completion	done;
+};
+
+static struct relay_race race;
+
+/*
+ * From what this CPU reads, one step.  Where others were faster it is refused, or
+ * it is not: then the set was there, and each step is counted by one CPU.
+ */
+static void make_step(void)
+{
+	int at = word_here(race.f);
+	struct perf_event_attr attr;
+
+	if (at < 0) {
+		atomic_inc(&race.wrong);
+		return;
+	}
+	attr = watch_nr(at + 1);
+	if (!modify_wide_hw_breakpoint_from(race.f->set, (unsigned long)&words[at],
+					    &attr))
+		atomic_inc(&race.steps);
+}
+
+/* Interrupts off. Never half of the words back: so the order of two is known. */
+static void look(void *unused)
+{
+	int *last = this_cpu_ptr(race.seen), at = word_here(race.f);
+
+	if (at < 0 || (at - *last + NR_WORDS) % NR_WORDS > NR_WORDS / 2)
+		atomic_inc(&race.wrong);
+	*last = at;
+}
+
+static void step_in_interrupt(struct irq_work *work)
+{
+	atomic_inc(&race.irqs);
+	make_step();
+}
+
+#ifdef CONFIG_X86
+static int step_in_nmi(unsigned int val, struct pt_regs *regs)
+{
+	if (!READ_ONCE(race.f))
+		return NMI_DONE;
+	atomic_inc(&race.nmis);
+	make_step();
+	return NMI_HANDLED;
+}
+
+static void nmi_begin(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, register_nmi_handler(NMI_LOCAL, step_in_nmi, 0,
+						   "bp_repoint_wide_test"), 0);
+}
+
+static void nmi_send(void)
+{
+	__apic_send_IPI_mask(cpumask_of(raw_smp_processor_id()), NMI_VECTOR);
+}
+
+static void nmi_end(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, "bp_repoint_wide_test");
+}
+#else
+static void nmi_begin(struct kunit *test) { }
+static void nmi_send(void) { }
+static void nmi_end(void) { }
+#endif
+
+static int run_race(void *unused)
+{
+	int i;
+
+	for (i = 0; i < NR_STEPS; i++) {
+		preempt_disable();
+		switch (i % 4) {
+		case 0:
+			nmi_send();
+			break;
+		case 1:
+			irq_work_queue(this_cpu_ptr(race.work));
+			break;
+		}
+		make_step();
+		preempt_enable();
+		cond_resched();
+	}
+	complete(&race.done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+
+	return 0;
+}
+
+static void start_runners(struct kunit *test, struct task_struct **runner)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		runner[cpu] = kthread_create_on_cpu(run_race, NULL, cpu, "race/%u");
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, runner[cpu]);
+	}
+	for_each_online_cpu(cpu)
+		wake_up_process(runner[cpu]);
+}
+
+static void each_change_counts_once_and_the_last_one_stays(struct kunit *test)
+{
+	struct task_struct **runner;
+	int cpu, last;
+
+	race = (struct relay_race) { };
+	init_completion(&race.done);
+	race.work = alloc_percpu(struct irq_work);
+	race.seen = alloc_percpu(int);
+	runner = kunit_kcalloc(test, nr_cpu_ids, sizeof(*runner), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, runner);
+	for_each_possible_cpu(cpu)
+		*per_cpu_ptr(race.work, cpu) = IRQ_WORK_INIT_HARD(step_in_interrupt);
+	smp_store_release(&race.f, test->priv);
+	nmi_begin(test);
+	start_runners(test, runner);
+	/* A thread that is stopped before it ran makes no step. */
+	for_each_online_cpu(cpu)
+		wait_for_completion(&race.done);
+	for_each_online_cpu(cpu)
+		kthread_stop(runner[cpu]);
+	for_each_possible_cpu(cpu)
+		irq_work_sync(per_cpu_ptr(race.work, cpu));
+	nmi_end();
+
+	/* What the counter says, each CPU watches, and nothing else. */
+	synchronize_wide_hw_breakpoint(race.f->set);
+	last = atomic_read(&race.steps) % NR_WORDS;
+	KUNIT_EXPECT_GT(test, atomic_read(&race.steps), NR_STEPS / 2);
+	KUNIT_EXPECT_GT(test, atomic_read(&race.irqs), 0);
+	if (IS_ENABLED(CONFIG_X86))
+		KUNIT_EXPECT_GT(test, atomic_read(&race.nmis), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&race.wrong), 0);
+	for_each_online_cpu(cpu)
+		KUNIT_EXPECT_EQ(test, (*per_cpu_ptr(race.f->set, cpu))->attr.bp_addr,
+				(u64)(unsigned long)&words[last]);
+	take_hits(race.f);
+	expect_watched_everywhere(test, last);
+	expect_watched_nowhere(test, (last + 1) % NR_WORDS);
+	expect_watched_nowhere(test, (last + NR_WORDS - 1) % NR_WORDS);
+	free_percpu(race.seen);
+	free_percpu(race.work);
+}
+
+static int watch_order(void *unused)
+{
+	while (!kthread_should_stop()) {
+		local_irq_disable();
+		look(NULL);
+		local_irq_enable();
+		cond_resched();
+	}
+
+	return 0;
+}
+
+/* One CPU makes steps, the others look: none of them ever goes back. */
+static void no_cpu_goes_back_to_an_older_version(struct kunit *test)
+{
+	struct task_struct **runner;
+	int cpu, i;
+
+	require_two_cpus(test);
+	race = (struct relay_race) { .f = test->priv };
+	race.seen = alloc_percpu(int);
+	runner = kunit_kcalloc(test, nr_cpu_ids, sizeof(*runner), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, runner);
+	run_on(test, cpumask_first(cpu_online_mask));
+	for_each_online_cpu(cpu) {
+		runner[cpu] = kthread_create_on_cpu(watch_order, NULL, cpu, "look/%u");
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, runner[cpu]);
+		wake_up_process(runner[cpu]);
+	}
+	for (i = 0; i < NR_STEPS; i++) {
+		make_step();
+		if (i % 16 == 0)
+			on_each_cpu(look, NULL, 1);
+		if (i % 256 == 0)
+			schedule_timeout_uninterruptible(1);
+	}
+	for_each_online_cpu(cpu)
+		kthread_stop(runner[cpu]);
+	KUNIT_EXPECT_EQ(test, atomic_read(&race.steps), NR_STEPS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&race.wrong), 0);
+	free_percpu(race.seen);
+	run_anywhere();
+}
+
+/* ---- CPU hotplug ---- */
+
+static void a_cpu_that_comes_online_watches_the_newest(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	int cpu;
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	cpu = other_cpu();
+	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
+	if (remove_cpu(cpu))
+		kunit_skip(test, "CPU %d cannot go offline", cpu);
+	KUNIT_EXPECT_EQ(test, point_to(f, 2), 0);
+	synchronize_wide_hw_breakpoint(f->set);
+	KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(f->set));
+	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
+
+	KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(f->set));
+	take_hits(f);
+	expect_watched_everywhere(test, 2);
+	expect_watched_nowhere(test, 1);
+	expect_watched_nowhere(test, 0);
+	KUNIT_EXPECT_EQ(test, point_to(f, 3), 0);
+	synchronize_wide_hw_breakpoint(f->set);
+	expect_watched_everywhere(test, 3);
+	run_anywhere();
+}
+
+/**
+ * struct storm - objects that come and go
+ * @f: the set
+ * @object: the one that is written
+ * @expected: writes by CPUs that have an active event
+ */
+struct storm {
+	struct fixture	*f;
+	unsigned long	*object;
+	atomic_t	expected;
+};
+
+#define NR_OBJECTS	10000
+
+/* A CPU that comes or goes has no event, or none that is on, and stays away. */
+static void write_object(void *arg)
+{
+	struct storm *storm = arg;
+	struct perf_event *bp = *this_cpu_ptr(storm->f->set);
+
+	if (!bp || bp->state != PERF_EVENT_STATE_ACTIVE)
+		return;
+	atomic_inc(&storm->expected);
+	WRITE_ONCE(*storm->object, 1);
+}
+
+static int plug_cpus(void *arg)
+{
+	int cpu = cpumask_last(cpu_online_mask);
+
+	while (!kthread_should_stop()) {
+		if (!remove_cpu(cpu))
+			add_cpu(cpu);
+		schedule_timeout_interruptible(HZ / 50);
+	}
+
+	return 0;
+}
+
+/* Allocated, watched, written by all CPUs; let go, written again, and freed. */
+static bool object_is_seen(struct storm *storm, struct perf_event_attr *nothing)
+{
+	struct perf_event_attr attr;
+	bool good;
+
+	storm->object = kmalloc(sizeof(*storm->object), GFP_KERNEL);
+	if (!storm->object)
+		return false;
+	attr = watch(storm->object);
+	atomic_set(&storm->expected, 0);
+	good = !modify_wide_hw_breakpoint(storm->f->set, &attr);
+	synchronize_wide_hw_breakpoint(storm->f->set);
+	on_each_cpu(write_object, storm, 1);
+	good &= take_hits(storm->f) == atomic_read(&storm->expected);
+
+	good &= !modify_wide_hw_breakpoint_from(storm->f->set, attr.bp_addr, nothing);
+	synchronize_wide_hw_breakpoint(storm->f->set);
+	on_each_cpu(write_object, storm, 1);
+	kfree(storm->object);
+	return good && !take_hits(storm->f);
+}
+
+static void a_storm_of_objects_is_seen_write_by_write(struct kunit *test)
+{
+	struct perf_event_attr nothing = watch(&words[NR_WORDS - 1]);
+	struct storm storm = { .f = test->priv };
+	struct task_struct *plugger = NULL;
+	int i, bad = 0;
+
+	if (num_online_cpus() > 1) {
+		plugger = kthread_run(plug_cpus, NULL, "bp_plug");
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, plugger);
+	}
+	for (i = 0; i < NR_OBJECTS; i++)
+		bad += !object_is_seen(&storm, &nothing);
+	if (plugger)
+		kthread_stop(plugger);
+	KUNIT_EXPECT_EQ(test, bad, 0);
+}
+
+/* ---- The suite ---- */
+
+static int test_init(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0]);
+	struct fixture *f;
+
+	if (!bp_can_repoint())
+		kunit_skip(test, "this architecture cannot repoint breakpoints");
+	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	if (!f)
+		return -ENOMEM;
+	f->set = register_wide_hw_breakpoint(&attr, record_hit, f);
+	if (IS_ERR((void __force *)f->set))
+		return PTR_ERR((void __force *)f->set);
+	test->priv = f;
+	write_word(&words[0]);
+	if (!take_hits(f))
+		kunit_skip(test, "breakpoints do not fire here");
+	return 0;
+}
+
+static void test_exit(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	WRITE_ONCE(race.f, NULL);
+	if (f)
+		unregister_wide_hw_breakpoint(f->set);
+	run_anywhere();
+	/* Nothing is left of it. */
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+}
+
+static struct kunit_case test_cases[] = {
+	KUNIT_CASE(a_change_reaches_every_cpu),
+	KUNIT_CASE(a_change_settles_by_itself),
+	KUNIT_CASE(the_cpu_that_repoints_watches_at_once),
+	KUNIT_CASE(a_change_is_not_settled_while_a_cpu_has_interrupts_off),
+	KUNIT_CASE(what_cannot_be_watched_changes_nothing),
+	KUNIT_CASE(a_change_from_another_address_is_refused),
+	KUNIT_CASE(a_single_cpu_keeps_its_own_until_all_change),
+	KUNIT_CASE(a_change_in_the_middle_of_reading_is_read_whole),
+	KUNIT_CASE(a_change_in_the_middle_of_adopting_is_not_undone),
+	KUNIT_CASE(a_change_in_the_middle_of_writing_leaves_the_last),
+	KUNIT_CASE(a_change_in_the_middle_of_one_from_an_address_counts),
+	KUNIT_CASE_SLOW(each_change_counts_once_and_the_last_one_stays),
+	KUNIT_CASE_SLOW(no_cpu_goes_back_to_an_older_version),
+	KUNIT_CASE_SLOW(a_cpu_that_comes_online_watches_the_newest),
+	KUNIT_CASE_SLOW(a_storm_of_objects_is_seen_write_by_write),
+	{},
+};
+
+static struct kunit_suite test_suite = {
+	.name		= "bp_repoint_wide",
+	.init		= test_init,
+	.exit		= test_exit,
+	.test_cases	= test_cases,
+};
+kunit_test_suites(&test_suite);
+
+MODULE_DESCRIPTION("KUnit tests of repointing kernel-wide breakpoints");
+MODULE_LICENSE("GPL");

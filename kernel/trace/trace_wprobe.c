@@ -1,0 +1,985 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Watch events: dynamic events for accesses to memory.
+ *
+ * A watch event is a kernel-wide hardware breakpoint, registered when the event is
+ * enabled for the first of its users and unregistered when it is disabled for the
+ * last.  The breakpoint layer follows CPU hotplug and refuses what does not fit.
+ *
+ * An event that watches nothing is registered, too, and points to an object that
+ * nothing accesses: so it holds its register, and can be pointed elsewhere from
+ * any context.
+ *
+ * Locking: event_mutex for all but hits and repointing, which take no lock.  A
+ * trigger holds a reference to the event and enables it softly, so that
+ * trace_wprobe::events stays as long as triggers may run.
+ */
+#define pr_fmt(fmt) "trace_wprobe: " fmt
+
+#include <linux/cleanup.h>
+#include <linux/ctype.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_arch.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/rculist.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "trace_dynevent.h"
+#include "trace_probe.h"
+#include "trace_probe_tmpl.h"
+#include "trace_probe_kernel.h"
+#include "trace_wprobe.h"
+
+#define WPROBE_DEFAULT_LEN	4
+#define WPROBE_MAX_LEN		8
+
+/* What an event watches that watches nothing; nothing accesses it. */
+static u64 wprobe_nowhere;
+
+/* The same for an event that watches execution; nothing calls it. */
+static noinline __used void wprobe_no_code(void)
+{
+	barrier();
+}
+
+/**
+ * struct wprobe_place - what a definition says
+ * @symbol: [MODULE:]SYMBOL, NULL for an address
+ * @offset: to @symbol
+ * @addr: the address; that of nothing for -1
+ * @type: HW_BREAKPOINT_*
+ * @len: bytes
+ */
+struct wprobe_place {
+	char		*symbol;
+	long		offset;
+	unsigned long	addr;
+	u32		type;
+	unsigned int	len;
+};
+
+/**
+ * struct trace_wprobe - a watch event
+ * @devent: in the list of dynamic events
+ * @place: what it watches when it is enabled
+ * @events: its breakpoints, NULL while it is disabled
+ * @used_locally: CPUs may watch different addresses
+ * @tp: its arguments; last, their number varies
+ */
+struct trace_wprobe {
+	struct dyn_event		devent;
+	struct wprobe_place		place;
+	struct perf_event * __percpu	*events;
+	bool				used_locally;
+	struct trace_probe		tp;
+};
+
+/**
+ * struct wprobe_hit - what an argument can be fetched from, beside the registers
+ * @addr: address that was watched; parse_probe_vars() knows that it comes first
+ */
+struct wprobe_hit {
+	unsigned long	addr;
+};
+
+static int create_wprobe(const char *raw_command);
+static int show_wprobe(struct seq_file *m, struct dyn_event *ev);
+static int release_wprobe(struct dyn_event *ev);
+static bool wprobe_is_busy(struct dyn_event *ev);
+static bool wprobe_matches(const char *system, const char *event, int argc,
+			   const char **argv, struct dyn_event *ev);
+
+static struct dyn_event_operations trace_wprobe_ops = {
+	.create		= create_wprobe,
+	.show		= show_wprobe,
+	.is_busy	= wprobe_is_busy,
+	.free		= release_wprobe,
+	.match		= wprobe_matches,
+};
+
+static struct trace_wprobe *to_wprobe(struct dyn_event *ev)
+{
+	return container_of(ev, struct trace_wprobe, devent);
+}
+
+static struct trace_wprobe *wprobe_of(struct trace_event_call *call)
+{
+	struct trace_probe *tp = trace_probe_primary_from_call(call);
+
+	return WARN_ON_ONCE(!tp) ? NULL : container_of(tp, struct trace_wprobe, tp);
+}
+
+/* ---- What is watched ---- */
+
+static unsigned long nowhere(u32 type)
+{
+	return type == HW_BREAKPOINT_X ? (unsigned long)wprobe_no_code :
+					 (unsigned long)&wprobe_nowhere;
+}
+
+static struct perf_event_attr attr_of(const struct wprobe_place *place,
+				      unsigned long addr)
+{
+	struct perf_event_attr attr;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = addr;
+	attr.bp_len = place->len;
+	attr.bp_type = place->type;
+	return attr;
+}
+
+/* Whether the hardware has this kind of watch */
+static bool kind_exists(const struct wprobe_place *place)
+{
+	struct perf_event_attr attr = attr_of(place, nowhere(place->type));
+	struct arch_hw_breakpoint hw = { };
+
+	return !hw_breakpoint_arch_parse(NULL, &attr, &hw);
+}
+
+static bool can_watch(const struct wprobe_place *place, unsigned long addr)
+{
+	struct perf_event_attr attr = attr_of(place, addr);
+	struct arch_hw_breakpoint hw = { };
+
+	return addr >= TASK_SIZE_MAX && !hw_breakpoint_arch_parse(NULL, &attr, &hw);
+}
+
+static bool is_aligned(const struct wprobe_place *place, unsigned long addr)
+{
+	return place->type == HW_BREAKPOINT_X || IS_ALIGNED(addr, place->len);
+}
+
+unsigned int trace_wprobe_len(const struct trace_wprobe *tw)
+{
+	return tw->place.type == HW_BREAKPOINT_X ? 1 : tw->place.len;
+}
+
+/* ---- Repointing: any context, not preemptible ---- */
+
+static int repoint_here(struct trace_wprobe *tw, const struct perf_event_attr *attr)
+{
+	struct perf_event *bp = READ_ONCE(*this_cpu_ptr(tw->events));
+
+	if (!bp)
+		return -ENODEV;
+	WRITE_ONCE(tw->used_locally, true);
+	return modify_wide_hw_breakpoint_local(bp, attr);
+}
+
+int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
+{
+	struct perf_event_attr attr = attr_of(&tw->place, addr);
+
+	/* An address that is not aligned is refused by the layer. */
+	if (addr < TASK_SIZE_MAX)
+		return -EINVAL;
+	return this_cpu ? repoint_here(tw, &attr) :
+			  modify_wide_hw_breakpoint(tw->events, &attr);
+}
+
+/* Whether this CPU watches @addr; true if it has no event just now. */
+static bool watches_here(struct trace_wprobe *tw, unsigned long addr)
+{
+	struct perf_event *bp = READ_ONCE(*this_cpu_ptr(tw->events));
+	struct hw_breakpoint_range range;
+
+	if (!bp)
+		return true;
+	read_wide_hw_breakpoint_local(bp, &range);
+	return range.addr == addr;
+}
+
+int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
+		       bool this_cpu)
+{
+	unsigned long nothing = nowhere(tw->place.type);
+	struct perf_event_attr attr = attr_of(&tw->place, nothing);
+
+	if (this_cpu) {
+		if (from ? !watches_here(tw, *from) : watches_here(tw, nothing))
+			return -EAGAIN;
+		return repoint_here(tw, &attr);
+	}
+
+	if (from && !READ_ONCE(tw->used_locally))
+		return modify_wide_hw_breakpoint_from(tw->events, *from, &attr);
+	/* Where CPUs differ, this one knows only what it watches itself. */
+	if (from && !watches_here(tw, *from))
+		return -EAGAIN;
+	if (!from && !READ_ONCE(tw->used_locally) && watches_here(tw, nothing))
+		return -EAGAIN;
+	return modify_wide_hw_breakpoint(tw->events, &attr);
+}
+
+bool trace_wprobe_is_settled(const struct trace_wprobe *tw)
+{
+	return wide_hw_breakpoint_is_settled(tw->events);
+}
+
+/* ---- Hits: #DB ---- */
+
+static int
+process_fetch_insn(struct fetch_insn *code, void *rec, void *edata, void *dest,
+		   void *base)
+{
+	struct pt_regs *regs = rec;
+	unsigned long val;
+	int ret;
+
+	while (code->op == FETCH_NOP_SYMBOL)
+		code++;
+
+	switch (code->op) {
+	case FETCH_OP_REG:
+		val = regs_get_register(regs, code->param);
+		break;
+	case FETCH_OP_STACK:
+		val = regs_get_kernel_stack_nth(regs, code->param);
+		break;
+	case FETCH_OP_STACKP:
+		val = kernel_stack_pointer(regs);
+		break;
+	case FETCH_OP_EDATA:
+		val = *(unsigned long *)(edata + code->offset);
+		break;
+	default:
+		ret = process_common_fetch_insn(code, &val);
+		if (ret < 0)
+			return ret;
+	}
+
+	return process_fetch_insn_bottom(code + 1, val, dest, base);
+}
+NOKPROBE_SYMBOL(process_fetch_insn)
+
+static nokprobe_inline void
+fill_entry(struct kprobe_trace_entry_head *entry, struct trace_wprobe *tw,
+	   struct wprobe_hit *hit, struct pt_regs *regs, int dsize)
+{
+	entry->ip = instruction_pointer(regs);
+	store_trace_args(&entry[1], &tw->tp, regs, hit, sizeof(*entry), dsize);
+}
+
+static nokprobe_inline void
+trace_hit(struct trace_wprobe *tw, struct wprobe_hit *hit, struct pt_regs *regs,
+	  struct trace_event_file *file)
+{
+	struct kprobe_trace_entry_head *entry;
+	struct trace_event_buffer fbuffer;
+	int dsize;
+
+	if (trace_trigger_soft_disabled(file))
+		return;
+
+	dsize = __get_data_size(&tw->tp, regs, hit);
+	entry = trace_event_buffer_reserve(&fbuffer, file,
+					   sizeof(*entry) + tw->tp.size + dsize);
+	if (!entry)
+		return;
+	fbuffer.regs = regs;
+	fill_entry(entry, tw, hit, regs, dsize);
+	trace_event_buffer_commit(&fbuffer);
+}
+
+/* For perf and BPF */
+static void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
+			struct pt_regs *regs)
+{
+	struct trace_event_call *call = trace_probe_event_call(&tw->tp);
+	struct kprobe_trace_entry_head *entry;
+	struct hlist_head *head;
+	int size, dsize, rctx;
+
+	if (bpf_prog_array_valid(call) && !trace_call_bpf(call, regs))
+		return;
+	head = this_cpu_ptr(call->perf_events);
+	if (hlist_empty(head))
+		return;
+
+	dsize = __get_data_size(&tw->tp, regs, hit);
+	/* perf puts a u32 before it and wants the sum to be aligned. */
+	size = ALIGN(sizeof(*entry) + tw->tp.size + dsize + sizeof(u32), sizeof(u64));
+	size -= sizeof(u32);
+	entry = perf_trace_buf_alloc(size, NULL, &rctx);
+	if (!entry)
+		return;
+	memset(&entry[1], 0, size - sizeof(*entry));
+	fill_entry(entry, tw, hit, regs, dsize);
+	perf_trace_buf_submit(entry, size, rctx, call->event.type, 1, regs, head, NULL);
+}
+NOKPROBE_SYMBOL(profile_hit);
+
+/*
+ * @data tells the address that the register held at the hit: the event may have
+ * been repointed since.
+ */
+static void wprobe_hit(struct perf_event *bp, struct perf_sample_data *data,
+		       struct pt_regs *regs)
+{
+	struct trace_wprobe *tw = bp->overflow_handler_context;
+	unsigned int flags = trace_probe_load_flag(&tw->tp);
+	struct wprobe_hit hit = { .addr = data->addr };
+	struct event_file_link *link;
+
+	/* A dump of all memory reads it. */
+	if (hit.addr == nowhere(tw->place.type))
+		return;
+
+	if (flags & TP_FLAG_TRACE) {
+		trace_probe_for_each_link_rcu(link, &tw->tp)
+			trace_hit(tw, &hit, regs, link->file);
+	}
+	if (flags & TP_FLAG_PROFILE)
+		profile_hit(tw, &hit, regs);
+}
+NOKPROBE_SYMBOL(wprobe_hit);
+
+/* ---- Printing ---- */
+
+static enum print_line_t print_wprobe_event(struct trace_iterator *iter, int flags,
+					    struct trace_event *event)
+{
+	struct trace_event_call *call = container_of(event, struct trace_event_call,
+						     event);
+	struct kprobe_trace_entry_head *field = (void *)iter->ent;
+	struct trace_wprobe *tw = wprobe_of(call);
+	struct trace_seq *s = &iter->seq;
+
+	if (!tw)
+		return trace_handle_return(s);
+
+	trace_seq_printf(s, "%s: (", trace_probe_name(&tw->tp));
+	if (seq_print_ip_sym(s, field->ip, flags | TRACE_ITER_SYM_OFFSET)) {
+		trace_seq_putc(s, ')');
+		trace_probe_print_args(s, tw->tp.args, tw->tp.nr_args,
+				       (u8 *)&field[1], field);
+		trace_seq_putc(s, '\n');
+	}
+
+	return trace_handle_return(s);
+}
+
+static int define_wprobe_fields(struct trace_event_call *event_call)
+{
+	struct trace_probe *tp = trace_probe_primary_from_call(event_call);
+	struct kprobe_trace_entry_head field;
+	int ret;
+
+	if (WARN_ON_ONCE(!tp))
+		return -ENOENT;
+	DEFINE_FIELD(unsigned long, ip, FIELD_STRING_IP, 0);
+	return traceprobe_define_arg_fields(event_call, sizeof(field), tp);
+}
+
+/* ---- Enabling: event_mutex held ---- */
+
+static const char *const access_names[] = {
+	[HW_BREAKPOINT_R]	= "r",
+	[HW_BREAKPOINT_W]	= "w",
+	[HW_BREAKPOINT_RW]	= "rw",
+	[HW_BREAKPOINT_X]	= "x",
+};
+
+/* ACCESS@PLACE[:LEN], as in a definition */
+static void print_place(char *buf, size_t size, const struct wprobe_place *place)
+{
+	struct seq_buf s;
+
+	seq_buf_init(&s, buf, size);
+	seq_buf_printf(&s, "%s@", access_names[place->type]);
+	if (place->symbol && place->offset)
+		seq_buf_printf(&s, "%s%+ld", place->symbol, place->offset);
+	else if (place->symbol)
+		seq_buf_puts(&s, place->symbol);
+	else if (place->addr == nowhere(place->type))
+		seq_buf_puts(&s, "-1");
+	else
+		seq_buf_printf(&s, "0x%lx", place->addr);
+	if (place->type != HW_BREAKPOINT_X)
+		seq_buf_printf(&s, ":%u", place->len);
+	seq_buf_str(&s);
+}
+
+#define PLACE_SIZE	(MAX_ARGSTR_LEN + KSYM_NAME_LEN + 1)
+
+static const char *wprobe_errors[] = {
+	"No breakpoint register is free on all CPUs; see hw_breakpoint/slots in debugfs",
+	"The breakpoint cannot be registered",
+};
+
+/* The reason for which an event cannot be enabled goes to the error log. */
+static void log_enable_error(struct trace_wprobe *tw, struct trace_array *tr, int err)
+{
+	size_t size = PLACE_SIZE + 2 * MAX_EVENT_NAME_LEN;
+	char *text __free(kfree) = kmalloc(size, GFP_KERNEL);
+	int len;
+
+	if (!text)
+		return;
+	len = scnprintf(text, size, "w:%s/%s ", trace_probe_group_name(&tw->tp),
+			trace_probe_name(&tw->tp));
+	print_place(text + len, size - len, &tw->place);
+	tracing_log_err(tr, "trace_wprobe", text, wprobe_errors, err != -ENOSPC, len);
+}
+
+static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
+{
+	struct perf_event_attr attr = attr_of(&tw->place, tw->place.addr);
+	struct perf_event * __percpu *events;
+	int err;
+
+	events = register_wide_hw_breakpoint(&attr, wprobe_hit, tw);
+	err = PTR_ERR_OR_ZERO((void __force *)events);
+	if (err) {
+		log_enable_error(tw, tr, err);
+		return err;
+	}
+
+	tw->used_locally = false;
+	tw->events = events;
+	return 0;
+}
+
+/* No handler of it runs when this returns. */
+static void disarm_wprobe(struct trace_wprobe *tw)
+{
+	unregister_wide_hw_breakpoint(tw->events);
+	tw->events = NULL;
+}
+
+/* @file: NULL for perf */
+static int add_user(struct trace_wprobe *tw, struct trace_event_file *file)
+{
+	if (file)
+		return trace_probe_add_file(&tw->tp, file);
+	trace_probe_set_flag(&tw->tp, TP_FLAG_PROFILE);
+	return 0;
+}
+
+static int enable_wprobe(struct trace_wprobe *tw, struct trace_event_file *file)
+{
+	bool enabled = trace_probe_is_enabled(&tw->tp);
+	int err;
+
+	err = add_user(tw, file);
+	if (err || enabled)
+		return err;
+
+	err = arm_wprobe(tw, file ? file->tr : NULL);
+	if (err && file)
+		trace_probe_remove_file(&tw->tp, file);
+	else if (err)
+		trace_probe_clear_flag(&tw->tp, TP_FLAG_PROFILE);
+	return err;
+}
+
+static int disable_wprobe(struct trace_wprobe *tw, struct trace_event_file *file)
+{
+	if (file && !trace_probe_get_file_link(&tw->tp, file))
+		return -ENOENT;
+
+	if (!file)
+		trace_probe_clear_flag(&tw->tp, TP_FLAG_PROFILE);
+	else if (trace_probe_has_single_file(&tw->tp))
+		trace_probe_clear_flag(&tw->tp, TP_FLAG_TRACE);
+	if (!trace_probe_is_enabled(&tw->tp))
+		disarm_wprobe(tw);
+	/* Hits that came before may still walk the files: this waits for them. */
+	if (file)
+		trace_probe_remove_file(&tw->tp, file);
+
+	return 0;
+}
+
+static int wprobe_register(struct trace_event_call *call, enum trace_reg type,
+			   void *data)
+{
+	struct trace_wprobe *tw = wprobe_of(call);
+
+	if (!tw)
+		return -ENODEV;
+
+	switch (type) {
+	case TRACE_REG_REGISTER:
+		return enable_wprobe(tw, data);
+	case TRACE_REG_UNREGISTER:
+		return disable_wprobe(tw, data);
+	case TRACE_REG_PERF_REGISTER:
+		return enable_wprobe(tw, NULL);
+	case TRACE_REG_PERF_UNREGISTER:
+		return disable_wprobe(tw, NULL);
+	default:
+		return 0;
+	}
+}
+
+static struct trace_event_functions wprobe_funcs = {
+	.trace	= print_wprobe_event,
+};
+
+static struct trace_event_fields wprobe_fields_array[] = {
+	{ .type = TRACE_FUNCTION_TYPE, .define_fields = define_wprobe_fields },
+	{}
+};
+
+struct trace_wprobe *trace_wprobe_from_call(struct trace_event_call *call)
+{
+	return call->flags & TRACE_EVENT_FL_WPROBE ? wprobe_of(call) : NULL;
+}
+
+/* ---- Parsing a definition ---- */
+
+static int parse_access(const char *arg, size_t len, struct wprobe_place *place)
+{
+	u32 type;
+
+	place->type = HW_BREAKPOINT_RW;
+	if (!len)
+		return 0;
+	for (type = 0; type < ARRAY_SIZE(access_names); type++) {
+		const char *name = access_names[type];
+
+		if (name && strlen(name) == len && !strncmp(arg, name, len)) {
+			place->type = type;
+			return 0;
+		}
+	}
+
+	trace_probe_log_err(0, BAD_ACCESS_TYPE);
+	return -EINVAL;
+}
+
+/* Cuts ":LEN" off @text, which is at @offset of the argument. */
+static int parse_len(char *text, int offset, struct wprobe_place *place)
+{
+	char *colon = strrchr(text, ':');
+
+	place->len = WPROBE_DEFAULT_LEN;
+	if (place->type == HW_BREAKPOINT_X)
+		place->len = sizeof(long);
+	/* Else what follows is the symbol of a module. */
+	if (!colon || (colon[1] && !isdigit(colon[1])))
+		return 0;
+
+	*colon = '\0';
+	if (kstrtouint(colon + 1, 0, &place->len) ||
+	    place->type == HW_BREAKPOINT_X || !is_power_of_2(place->len) ||
+	    place->len > WPROBE_MAX_LEN) {
+		trace_probe_log_err(offset + colon + 1 - text, BAD_ACCESS_LEN);
+		return -EINVAL;
+	}
+
+	return 0;
+}
+
+struct symbol_count {
+	const char	*name;
+	unsigned int	nr;
+};
+
+static int count_symbol(void *data, unsigned long addr)
+{
+	struct symbol_count *count = data;
+
+	count->nr++;
+	return 0;
+}
+
+static bool is_ambiguous(const char *symbol)
+{
+	struct symbol_count count = { .name = symbol };
+
+	if (!strchr(symbol, ':'))
+		kallsyms_on_each_match_symbol(count_symbol, symbol, &count);
+	return count.nr > 1;
+}
+
+static unsigned long resolve(const struct wprobe_place *place)
+{
+	unsigned long addr = kallsyms_lookup_name(place->symbol);
+
+	return addr ? addr + place->offset : 0;
+}
+
+/* @text: the symbol, with or without an offset, at @offset of the argument */
+static int parse_symbol(char *text, int offset, struct wprobe_place *place)
+{
+	if (traceprobe_split_symbol_offset(text, &place->offset)) {
+		trace_probe_log_err(offset, BAD_PROBE_ADDR);
+		return -EINVAL;
+	}
+	if (is_ambiguous(text)) {
+		trace_probe_log_err(offset, NON_UNIQ_SYMBOL);
+		return -EINVAL;
+	}
+	place->symbol = kstrdup(text, GFP_KERNEL);
+	if (!place->symbol)
+		return -ENOMEM;
+	place->addr = resolve(place);
+
+	return 0;
+}
+
+/* @text: the place without access and length, at @offset of the argument */
+static int parse_addr(char *text, int offset, struct wprobe_place *place)
+{
+	int err;
+
+	if (!strcmp(text, "-1")) {
+		place->addr = nowhere(place->type);
+		return 0;
+	}
+	if (kstrtoul(text, 0, &place->addr)) {
+		err = parse_symbol(text, offset, place);
+		if (err)
+			return err;
+	}
+	if (!is_aligned(place, place->addr)) {
+		trace_probe_log_err(offset, BAD_ACCESS_ALIGN);
+		return -EINVAL;
+	}
+	if (!can_watch(place, place->addr)) {
+		trace_probe_log_err(offset, BAD_PROBE_ADDR);
+		return -EINVAL;
+	}
+
+	return 0;
+}
+
+static int parse_place(const char *arg, struct wprobe_place *place)
+{
+	const char *at = strchr(arg, '@');
+	int err, offset = at + 1 - arg;
+
+	if (!at) {
+		trace_probe_log_err(0, BAD_ACCESS_FMT);
+		return -EINVAL;
+	}
+	char *text __free(kfree) = kstrdup(at + 1, GFP_KERNEL);
+	if (!text)
+		return -ENOMEM;
+
+	err = parse_access(arg, at - arg, place);
+	if (!err)
+		err = parse_len(text, offset, place);
+	if (err)
+		return err;
+	if (!kind_exists(place)) {
+		trace_probe_log_err(0, NO_ACCESS_TYPE);
+		return -EOPNOTSUPP;
+	}
+
+	return parse_addr(text, offset, place);
+}
+
+/* A name for an event that was given none */
+static void make_name(char *buf, const struct wprobe_place *place)
+{
+	const char *access = access_names[place->type];
+
+	if (place->symbol)
+		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_%s_%ld", access, place->symbol,
+			 place->offset);
+	else if (place->addr == nowhere(place->type))
+		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_nowhere", access);
+	else
+		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_0x%lx", access, place->addr);
+	sanitize_event_name(buf);
+}
+
+/* ---- Creating and removing ---- */
+
+static void free_wprobe(struct trace_wprobe *tw)
+{
+	trace_probe_cleanup(&tw->tp);
+	kfree(tw->place.symbol);
+	kfree(tw);
+}
+
+/* Takes @place over, if it does not fail. */
+static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
+					 const struct wprobe_place *place, int nargs)
+{
+	struct trace_event_call *call;
+	struct trace_wprobe *tw;
+	int err;
+
+	tw = kzalloc(struct_size(tw, tp.args, nargs), GFP_KERNEL);
+	if (!tw)
+		return ERR_PTR(-ENOMEM);
+	err = trace_probe_init(&tw->tp, event, group, false, nargs);
+	if (err) {
+		kfree(tw);
+		return ERR_PTR(err);
+	}
+
+	tw->place = *place;
+	dyn_event_init(&tw->devent, &trace_wprobe_ops);
+	call = trace_probe_event_call(&tw->tp);
+	call->flags = TRACE_EVENT_FL_WPROBE;
+	call->event.funcs = &wprobe_funcs;
+	call->class->fields_array = wprobe_fields_array;
+	call->class->reg = wprobe_register;
+	return tw;
+}
+
+static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[])
+{
+	struct traceprobe_parse_context ctx = {
+		.flags	= TPARG_FL_KERNEL | TPARG_FL_WPROBE,
+	};
+	int i, err = 0;
+
+	for (i = 0; i < argc && !err; i++) {
+		trace_probe_log_set_index(i + 2);
+		ctx.offset = 0;
+		err = traceprobe_parse_probe_arg(&tw->tp, i, argv[i], &ctx);
+		/* Symbols after an "@" */
+		if (!err)
+			err = traceprobe_update_arg(&tw->tp.args[i]);
+	}
+	traceprobe_finish_parse(&ctx);
+
+	return err ?: traceprobe_set_print_fmt(&tw->tp, PROBE_PRINT_NORMAL);
+}
+
+static int register_wprobe(struct trace_wprobe *tw)
+{
+	int err;
+
+	guard(mutex)(&event_mutex);
+	err = trace_probe_register_event_call(&tw->tp);
+	if (err == -EEXIST) {
+		trace_probe_log_set_index(0);
+		trace_probe_log_err(0, EVENT_EXIST);
+	}
+	if (!err)
+		dyn_event_add(&tw->devent, trace_probe_event_call(&tw->tp));
+
+	return err;
+}
+
+/* @place: is used up if it does not fail */
+static int create_from(const char *group, const char *event,
+		       struct wprobe_place *place, int argc, const char *argv[])
+{
+	char *dentries __free(kfree) = NULL;
+	struct trace_wprobe *tw;
+	int err;
+
+	if (argc > MAX_TRACE_ARGS)
+		return -E2BIG;
+	err = traceprobe_expand_dentry_args(argc, argv, &dentries);
+	if (err)
+		return err;
+	tw = alloc_wprobe(group, event, place, argc);
+	if (IS_ERR(tw))
+		return PTR_ERR(tw);
+
+	err = parse_fetch_args(tw, argc, argv);
+	if (!err)
+		err = register_wprobe(tw);
+	if (err) {
+		tw->place.symbol = NULL;
+		free_wprobe(tw);
+	}
+	return err;
+}
+
+/* w[:[GRP/][EVENT]] [r|w|rw|x]@PLACE[:LEN] [ARGS] */
+static int parse_definition(int argc, const char *argv[])
+{
+	const char *event = NULL, *group = WPROBE_EVENT_SYSTEM;
+	struct wprobe_place place = { };
+	char group_buf[MAX_EVENT_NAME_LEN];
+	char name_buf[MAX_EVENT_NAME_LEN];
+	int err;
+
+	if (argv[0][1] == ':') {
+		event = &argv[0][2];
+		err = traceprobe_parse_event_name(&event, &group, group_buf, 2);
+		if (err)
+			return err;
+	}
+	trace_probe_log_set_index(1);
+	if (argc < 2) {
+		trace_probe_log_err(0, BAD_ACCESS_FMT);
+		return -EINVAL;
+	}
+
+	err = parse_place(argv[1], &place);
+	if (!err && !event) {
+		make_name(name_buf, &place);
+		event = name_buf;
+	}
+	if (!err)
+		err = create_from(group, event, &place, argc - 2, argv + 2);
+	if (err)
+		kfree(place.symbol);
+	return err;
+}
+
+static int parse_command(int argc, const char *argv[])
+{
+	int err;
+
+	if (argv[0][0] != 'w' || (argv[0][1] && argv[0][1] != ':'))
+		return -ECANCELED;
+	/* Arguments read any memory, as those of kprobe events do. */
+	err = security_locked_down(LOCKDOWN_KPROBES);
+	if (err)
+		return err;
+
+	trace_probe_log_init("trace_wprobe", argc, argv);
+	err = parse_definition(argc, argv);
+	trace_probe_log_clear();
+	return err;
+}
+
+static int create_wprobe(const char *raw_command)
+{
+	return trace_probe_create(raw_command, parse_command);
+}
+
+static int release_wprobe(struct dyn_event *ev)
+{
+	struct trace_wprobe *tw = to_wprobe(ev);
+
+	/* Enabled, or a trigger has a reference to it, or perf or an instance */
+	if (trace_probe_is_enabled(&tw->tp) ||
+	    trace_event_dyn_busy(trace_probe_event_call(&tw->tp)) ||
+	    trace_probe_unregister_event_call(&tw->tp))
+		return -EBUSY;
+
+	dyn_event_remove(ev);
+	trace_probe_unlink(&tw->tp);
+	free_wprobe(tw);
+	return 0;
+}
+
+static bool wprobe_is_busy(struct dyn_event *ev)
+{
+	return trace_probe_is_enabled(&to_wprobe(ev)->tp);
+}
+
+static bool wprobe_matches(const char *system, const char *event, int argc,
+			   const char **argv, struct dyn_event *ev)
+{
+	struct trace_wprobe *tw = to_wprobe(ev);
+	char place[PLACE_SIZE];
+
+	if (event[0] && strcmp(trace_probe_name(&tw->tp), event))
+		return false;
+	if (system && strcmp(trace_probe_group_name(&tw->tp), system))
+		return false;
+	if (!argc)
+		return true;
+
+	print_place(place, sizeof(place), &tw->place);
+	return !strcmp(place, argv[0]) &&
+	       trace_probe_match_command_args(&tw->tp, argc - 1, argv + 1);
+}
+
+static int show_wprobe(struct seq_file *m, struct dyn_event *ev)
+{
+	struct trace_wprobe *tw = to_wprobe(ev);
+	char place[PLACE_SIZE];
+	int i;
+
+	print_place(place, sizeof(place), &tw->place);
+	seq_printf(m, "w:%s/%s %s", trace_probe_group_name(&tw->tp),
+		   trace_probe_name(&tw->tp), place);
+	for (i = 0; i < tw->tp.nr_args; i++)
+		seq_printf(m, " %s=%s", tw->tp.args[i].name, tw->tp.args[i].comm);
+	seq_putc(m, '\n');
+
+	return 0;
+}
+
+/* ---- Modules that come and go ---- */
+
+#ifdef CONFIG_MODULES
+static bool is_in_module(const struct wprobe_place *place, struct module *mod)
+{
+	size_t len = strlen(module_name(mod));
+
+	return place->symbol && !strncmp(place->symbol, module_name(mod), len) &&
+	       place->symbol[len] == ':';
+}
+
+/* The symbol may have moved, and in a new version of the module be gone. */
+static void follow_module(struct trace_wprobe *tw, bool coming)
+{
+	unsigned long addr = coming ? resolve(&tw->place) : 0;
+	struct perf_event_attr attr;
+
+	if (!addr || !is_aligned(&tw->place, addr) || !can_watch(&tw->place, addr))
+		addr = nowhere(tw->place.type);
+	tw->place.addr = addr;
+	if (!tw->events)
+		return;
+
+	attr = attr_of(&tw->place, addr);
+	if (modify_wide_hw_breakpoint(tw->events, &attr))
+		pr_warn("%s goes on watching memory of a module that is gone\n",
+			trace_probe_name(&tw->tp));
+	/* The memory is freed, or used, after this. */
+	synchronize_wide_hw_breakpoint(tw->events);
+}
+
+static int wprobe_module_callback(struct notifier_block *nb, unsigned long state,
+				  void *data)
+{
+	struct dyn_event *ev;
+
+	if (state != MODULE_STATE_COMING && state != MODULE_STATE_GOING)
+		return NOTIFY_DONE;
+
+	guard(mutex)(&event_mutex);
+	for_each_dyn_event(ev) {
+		if (ev->ops == &trace_wprobe_ops &&
+		    is_in_module(&to_wprobe(ev)->place, data))
+			follow_module(to_wprobe(ev), state == MODULE_STATE_COMING);
+	}
+
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block wprobe_module_nb = {
+	.notifier_call	= wprobe_module_callback,
+};
+
+static int __init watch_modules(void)
+{
+	return register_module_notifier(&wprobe_module_nb);
+}
+#else
+static int __init watch_modules(void)
+{
+	return 0;
+}
+#endif
+
+static int __init trace_wprobe_init(void)
+{
+	int err;
+
+	err = watch_modules();
+	if (!err)
+		err = dyn_event_register(&trace_wprobe_ops);
+	if (err)
+		pr_warn("no watch events: %d\n", err);
+
+	return err;
+}
+core_initcall(trace_wprobe_init);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * repoint_breakpoint.c - watch a variable of the kernel, and another one later
+ *
+ * usage: modprobe repoint_breakpoint ksym=0x$(awk '$3 == "jiffies" { print $1 }' /proc/kallsyms)
+ *	  echo 1 > /sys/kernel/tracing/events/repoint_breakpoint/enable
+ *	  echo system_freezable_wq > /sys/module/repoint_breakpoint/parameters/ksym
+ *
+ * Shows how a kernel-wide breakpoint is registered once and pointed elsewhere as
+ * often as need be: it keeps its register, and nothing can fail half way.  Hits are
+ * events: a handler runs in #DB, where printk() is no good idea.
+ */
+#include <linux/err.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/kallsyms.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/perf_event.h>
+#include <linux/string.h>
+
+#define CREATE_TRACE_POINTS
+#include "repoint_breakpoint_trace.h"
+
+static struct perf_event * __percpu *breakpoints;
+
+/* @data tells what was watched at the hit, even if that has changed since. */
+static void on_hit(struct perf_event *bp, struct perf_sample_data *data,
+		   struct pt_regs *regs)
+{
+	trace_repoint_hit(data->addr, instruction_pointer(regs));
+}
+
+/*
+ * An address, or a symbol that is exported to modules under the GPL, whose module
+ * is kept.
+ */
+static unsigned long get_address(const char *name)
+{
+	unsigned long addr;
+
+	return kstrtoul(name, 16, &addr) ? (unsigned long)__symbol_get(name) : addr;
+}
+
+static void put_address(const char *name)
+{
+	unsigned long addr;
+
+	if (kstrtoul(name, 16, &addr))
+		__symbol_put(name);
+}
+
+static int attr_of(const char *name, struct perf_event_attr *attr)
+{
+	unsigned long addr = get_address(name);
+
+	if (!addr)
+		return -ENOENT;
+	hw_breakpoint_init(attr);
+	attr->bp_addr = addr;
+	attr->bp_len = HW_BREAKPOINT_LEN_4;
+	attr->bp_type = HW_BREAKPOINT_W;
+	return 0;
+}
+
+static char ksym[KSYM_NAME_LEN];
+
+static int watch(const char *name)
+{
+	struct perf_event_attr attr;
+	int err;
+
+	err = attr_of(name, &attr);
+	if (err)
+		return err;
+	err = modify_wide_hw_breakpoint(breakpoints, &attr);
+	if (err) {
+		put_address(name);
+		return err;
+	}
+	/* No CPU watches the old symbol any more: its module may go. */
+	synchronize_wide_hw_breakpoint(breakpoints);
+	put_address(ksym);
+	strscpy(ksym, name, sizeof(ksym));
+	return 0;
+}
+
+/* Before the module is initialized it says what to begin with. */
+static int set_ksym(const char *val, const struct kernel_param *kp)
+{
+	char name[KSYM_NAME_LEN];
+
+	if (strscpy(name, val, sizeof(name)) < 0)
+		return -EINVAL;
+	if (breakpoints)
+		return watch(strim(name));
+	strscpy(ksym, strim(name), sizeof(ksym));
+	return 0;
+}
+
+static int get_ksym(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%s\n", ksym);
+}
+
+static const struct kernel_param_ops ksym_ops = {
+	.set	= set_ksym,
+	.get	= get_ksym,
+};
+module_param_cb(ksym, &ksym_ops, NULL, 0644);
+MODULE_PARM_DESC(ksym, "address in hexadecimal digits, or exported variable, to watch");
+
+static int __init repoint_breakpoint_init(void)
+{
+	struct perf_event * __percpu *events;
+	struct perf_event_attr attr;
+	int err;
+
+	err = attr_of(ksym, &attr);
+	if (err)
+		return err;
+	events = register_wide_hw_breakpoint(&attr, on_hit, NULL);
+	if (IS_ERR((void __force *)events)) {
+		put_address(ksym);
+		return PTR_ERR((void __force *)events);
+	}
+	breakpoints = events;
+	return 0;
+}
+module_init(repoint_breakpoint_init);
+
+static void __exit repoint_breakpoint_exit(void)
+{
+	unregister_wide_hw_breakpoint(breakpoints);
+	put_address(ksym);
+}
+module_exit(repoint_breakpoint_exit);
+
+MODULE_DESCRIPTION("Watch a variable of the kernel, and another one later");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Explain that no register is available: which breakpoints hold the registers that the
+ * threads of a process can use, and what to do.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "caps.h"
+#include "holders.h"
+#include "location.h"
+#include "slots.h"
+#include "util.h"
+
+#define MAX_HOLDERS	8
+
+/**
+ * struct holders - text of the message
+ * @slots: claims and registers
+ * @syms: symbols of the process
+ * @pid: the process
+ * @same_pids: pids of the kernel are those of hwbp
+ * @lines: one line per holder
+ * @nr: number of @lines
+ * @room: capacity of @lines
+ */
+struct holders {
+	struct slots slots;
+	struct symbols *syms;
+	pid_t pid;
+	bool same_pids;
+	char **lines;
+	size_t nr;
+	size_t room;
+};
+
+static char *scope_text(const struct holding *h)
+{
+	if (h->pid != SLOTS_NO_TASK)
+		return xasprintf("thread %d (%s)", h->pid, h->comm);
+	if (h->cpu == SLOTS_ANY_CPU)
+		return xstrdup("all CPUs");
+	return xasprintf("CPU %d", h->cpu);
+}
+
+static char *name_text(const struct holders *holders, const struct holding *h)
+{
+	char *name = NULL, *text;
+
+	if (h->pid != SLOTS_NO_TASK && (int64_t)h->address >= 0)
+		name = symbols_name(holders->syms, h->address);
+	text = name ? xasprintf(" (%s)", printable(name)) : xstrdup("");
+	free(name);
+	return text;
+}
+
+/* Claims of one thread for several CPUs give the same line. */
+static void add_line(struct holders *holders, char *line)
+{
+	size_t i;
+
+	for (i = 0; i < holders->nr; i++) {
+		if (!strcmp(holders->lines[i], line)) {
+			free(line);
+			return;
+		}
+	}
+	GROW(holders->lines, holders->nr, holders->room);
+	holders->lines[holders->nr++] = line;
+}
+
+static void add_holder(struct holders *holders, const struct holding *h)
+{
+	char *owner = slots_owner_text(h->owner, holders->same_pids);
+	char *scope = scope_text(h), *name = name_text(holders, h);
+
+	add_line(holders, xasprintf("  %s: %s%s, %s of %u byte%s at %#" PRIx64 "%s", owner,
+				    h->flexible ? "flexible, " : "", scope, h->type, h->len,
+				    h->len == 1 ? "" : "s", h->address, name));
+	free(owner);
+	free(scope);
+	free(name);
+}
+
+static bool concerns(const struct holders *holders, const struct holding *h)
+{
+	return h->pid == SLOTS_NO_TASK || h->pid == holders->pid ||
+	       slots_process_of(h->pid, holders->same_pids) == holders->pid;
+}
+
+static void collect(struct holders *holders)
+{
+	size_t i;
+
+	for (i = 0; i < holders->slots.claims.nr; i++) {
+		if (concerns(holders, &holders->slots.claims.entries[i]))
+			add_holder(holders, &holders->slots.claims.entries[i]);
+	}
+}
+
+static char *join_lines(const struct holders *holders)
+{
+	size_t i, shown = holders->nr < MAX_HOLDERS ? holders->nr : MAX_HOLDERS;
+	char *text = xstrdup(""), *longer;
+
+	for (i = 0; i < shown; i++) {
+		longer = xasprintf("%s\n%s", text, holders->lines[i]);
+		free(text);
+		text = longer;
+	}
+	if (shown == holders->nr)
+		return text;
+	return xasprintf("%s\n  and %zu more (see hwbp slots)", text, holders->nr - shown);
+}
+
+static const char *advice(bool flexible)
+{
+	if (flexible)
+		return "close one of these: flexible breakpoints need one register that no guaranteed one holds";
+	if (caps_config_bit("flexible"))
+		return "close one of these, or use -F to share the registers that are left";
+	return "close one of these; this kernel cannot share registers (no format/flexible)";
+}
+
+void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,
+		 bool flexible)
+{
+	struct holders holders = { .syms = syms, .pid = pid };
+	unsigned int nr = caps_registers(execute);
+	char *why;
+
+	why = slots_try_read(&holders.slots);
+	if (why)
+		die("%s: no debug register available in process %d: other breakpoints hold the %u registers\n  their owners are not known: %s\n  %s",
+		    loc->text, pid, nr, why, advice(flexible));
+	holders.same_pids = slots_same_pids();
+	collect(&holders);
+	die("%s: no debug register available in process %d, all %u are held:%s\n  %s", loc->text,
+	    pid, nr, join_lines(&holders), advice(flexible));
+}

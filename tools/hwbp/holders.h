@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Explain that no register is available. */
+#ifndef HWBP_HOLDERS_H
+#define HWBP_HOLDERS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct location;
+struct symbols;
+
+/*
+ * Exit with a message that names the holders of the registers which @loc could not get
+ * in the process @pid, as far as they are known, and what to do.
+ * @execute: @loc is an instruction; @flexible: its breakpoint is flexible.
+ */
+void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,
+		 bool flexible) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Write to more members than there are registers: many ROUNDS. Each member is written
+ * once a round, with time between the rounds.
+ *
+ * QEMU's translator reports the last hit of a breakpoint again, together with the next
+ * hit of another one, unless an access to the page between them hits nothing. Hence
+ * the writes to many.rest: an access of another kind would not do.
+ */
+#include <stdlib.h>
+
+#define SPIN	10000
+
+struct many {
+	long a;
+	long b;
+	long c;
+	long d;
+	long e;
+	long f;
+	long rest;
+};
+
+volatile struct many many __attribute__((aligned(4096)));
+
+static void write_all(void)
+{
+	many.a++;
+	many.rest = 0;
+	many.b++;
+	many.rest = 0;
+	many.c++;
+	many.rest = 0;
+	many.d++;
+	many.rest = 0;
+	many.e++;
+	many.rest = 0;
+	many.f++;
+	many.rest = 0;
+}
+
+static void spin(void)
+{
+	volatile int i;
+
+	for (i = 0; i < SPIN; i++)
+		;
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 1 ? atoi(argv[1]) : 1;
+
+	while (rounds--) {
+		write_all();
+		spin();
+	}
+	return 0;
+}

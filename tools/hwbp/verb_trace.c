@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * hwbp trace: define a watch event in an instance of its own, show its hits as they
+ * happen, and remove event, triggers and instance at the end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "options.h"
+#include "util.h"
+#include "verb.h"
+
+#define TRACEFS		"/sys/kernel/tracing"
+#define EVENTS		TRACEFS "/dynamic_events"
+#define GROUP		"hwbp"
+
+/* Watch events in the README of tracefs */
+#define WATCH_EVENTS	"[r|w|rw]@<addr>[:<len>]"
+
+static const char *const usage[] = {
+	"hwbp trace [OPTION...] ACCESS@PLACE[:LEN]",
+	"hwbp trace [OPTION...] --set-on EVENT:FIELD [--clear-on EVENT[:FIELD]] ACCESS[+OFFSET][:LEN]",
+	"",
+	"Watch memory of the kernel with a watch event of tracefs, and print each access:",
+	"time in seconds, name and ID of the thread, CPU, watched address, value after the",
+	"access, instruction.",
+	"",
+	"ACCESS is w, rw or x. PLACE is a symbol of the kernel or MODULE:SYMBOL, with",
+	"+OFFSET or -OFFSET, or an address. LEN is 1, 2, 4 or 8 (default: 4).",
+	"With --set-on, the place is the address in FIELD of a trace event, plus OFFSET,",
+	"from each time that the event happens until the next time. --clear-on names an",
+	"event that ends the watch if its FIELD holds the same address. EVENT is",
+	"GROUP:NAME, as in 'perf list'; ' if FILTER' may follow.",
+	"",
+	"  hwbp trace w@jiffies",
+	"        writes to the timer tick",
+	"  hwbp trace -n 10 rw@init_task+16:8",
+	"        the first ten accesses to eight bytes",
+	"  hwbp trace --set-on 'kmem:kmem_cache_alloc:ptr if bytes_alloc == 192' \\",
+	"             --clear-on kmem:kmem_cache_free:ptr w+16:8",
+	"        writes to offset 16 of the last object of 192 bytes, until it is freed",
+	"",
+	"This requires root, tracefs in " TRACEFS ", and a kernel with",
+	"CONFIG_WPROBE_EVENTS. The event takes one debug register of each CPU. The exit",
+	"status is 0, or 125 on failure.",
+	NULL
+};
+
+/**
+ * struct trace - one run
+ * @spec: ACCESS@PLACE[:LEN], or ACCESS[+OFFSET][:LEN] with @set_on
+ * @set_on: EVENT:FIELD[ if FILTER]
+ * @clear_on: EVENT[:FIELD][ if FILTER]
+ * @output: file for the report, NULL for stdout
+ * @max_hits: end after this number of hits, 0 for no limit
+ * @max_ns: end after this time, 0 for no limit
+ * @name: name of the event
+ * @instance: directory of the instance
+ * @out: the report
+ * @nr: number of hits so far
+ * @loop: waits for hits and the end
+ */
+struct trace {
+	const char	*spec;
+	const char	*set_on;
+	const char	*clear_on;
+	const char	*output;
+	uint64_t	max_hits;
+	uint64_t	max_ns;
+	char		*name;
+	char		*instance;
+	FILE		*out;
+	uint64_t	nr;
+	struct loop	loop;
+};
+
+/* ---- small files ---- */
+
+static int put(const char *path, const char *text, int flags)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | flags), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+/* Message of the kernel about the last command that it refused, or NULL */
+static char *kernel_says(const char *dir)
+{
+	char *path = xasprintf("%s/error_log", dir), *line = NULL, *text = NULL, *mark;
+	FILE *file = fopen(path, "r");
+	size_t room = 0;
+
+	while (file && getline(&line, &room, file) > 0) {
+		mark = strstr(line, "error: ");
+		if (!mark)
+			continue;
+		free(text);
+		text = xstrdup(mark + strlen("error: "));
+		text[strcspn(text, "\n")] = '\0';
+	}
+	if (file)
+		fclose(file);
+	free(line);
+	free(path);
+	return text;
+}
+
+/* ---- removal ---- */
+
+static char *trigger_file(const struct trace *t, const char *where)
+{
+	size_t group = strcspn(where, ":"), name;
+
+	if (!where[group])
+		return NULL;
+	name = strcspn(where + group + 1, ": ");
+	return xasprintf("%s/events/%.*s/%.*s/trigger", t->instance, (int)group, where,
+			 (int)name, where + group + 1);
+}
+
+static void remove_trigger(const struct trace *t, const char *command, const char *where)
+{
+	char *path = where ? trigger_file(t, where) : NULL, *text;
+
+	if (!path)
+		return;
+	text = xasprintf("!%s:" GROUP "/%s", command, t->name);
+	put(path, text, O_APPEND);
+	free(text);
+	free(path);
+}
+
+static void remove_all(const struct trace *t)
+{
+	char *text = xasprintf("-:" GROUP "/%s", t->name);
+	char *enable = xasprintf("%s/events/" GROUP "/%s/enable", t->instance, t->name);
+
+	remove_trigger(t, "set_wprobe", t->set_on);
+	remove_trigger(t, "clear_wprobe", t->clear_on);
+	put(enable, "0", 0);
+	rmdir(t->instance);
+	if (put(EVENTS, text, O_APPEND))
+		note("cannot remove the event " GROUP "/%s", t->name);
+	free(enable);
+	free(text);
+}
+
+static void fail(const struct trace *t, const char *dir, const char *what, int err)
+{
+	char *says = kernel_says(dir);
+
+	remove_all(t);
+	if (says)
+		die("%s: %s (%s)", what, says, strerror(err));
+	die("%s: %s", what, strerror(err));
+}
+
+/* ---- set-up ---- */
+
+/* The part of ACCESS[+OFFSET][:LEN] that starts with @begin */
+static char *piece(const char *spec, char begin, const char *end)
+{
+	const char *at = strchr(spec, begin);
+
+	return at ? strndup(at, 1 + strcspn(at + 1, end)) : xstrdup("");
+}
+
+static const char *value_type(const char *len)
+{
+	switch (atoi(len[0] ? len + 1 : "4")) {
+	case 1:
+		return "x8";
+	case 2:
+		return "x16";
+	case 8:
+		return "x64";
+	default:
+		return "x32";
+	}
+}
+
+/* ":LEN"; the last colon may also be that of MODULE:SYMBOL. */
+static const char *len_of(const char *spec)
+{
+	const char *colon = strrchr(spec, ':');
+
+	return colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1) ?
+	       colon : "";
+}
+
+static void define_event(struct trace *t)
+{
+	const char *len = len_of(t->spec), *value = value_type(len);
+	char *place, *text;
+	int err;
+
+	if (t->set_on)
+		place = xasprintf("%.*s@-1%s", (int)strcspn(t->spec, "+-:"), t->spec, len);
+	else
+		place = xstrdup(t->spec);
+	if (place[0] == 'x')
+		text = xasprintf("w:" GROUP "/%s %s addr=$addr", t->name, place);
+	else
+		text = xasprintf("w:" GROUP "/%s %s addr=$addr value=+0($addr):%s", t->name,
+				 place, value);
+	put(TRACEFS "/error_log", "", O_TRUNC);
+	err = put(EVENTS, text, O_APPEND);
+	if (err) {
+		char *says = kernel_says(TRACEFS);
+
+		if (says)
+			die("cannot watch %s: %s", t->spec, says);
+		die("cannot watch %s: %s", t->spec, strerror(err));
+	}
+	free(text);
+	free(place);
+}
+
+/* @where is GROUP:NAME[:FIELD][ if FILTER]; append the offset to the field. */
+static void add_trigger(struct trace *t, const char *command, const char *where)
+{
+	const char *filter = strstr(where, " if "), *field = strchr(where, ':');
+	char *path = trigger_file(t, where), *text, *offset;
+	int err, len;
+
+	field = field ? strchr(field + 1, ':') : NULL;
+	if (!path || (filter && field > filter))
+		die("'%s' is not GROUP:NAME:FIELD", where);
+	len = field ? (int)((filter ? filter : where + strlen(where)) - field) : 0;
+	offset = piece(t->spec, strchr(t->spec, '-') ? '-' : '+', ":");
+	text = xasprintf("%s:" GROUP "/%s%.*s%s%s", command, t->name, len, field ? field : "",
+			 field ? offset : "", filter ? filter : "");
+	err = put(path, text, O_APPEND);
+	if (err)
+		fail(t, t->instance, where, err);
+	free(offset);
+	free(text);
+	free(path);
+}
+
+/* ---- what this kernel offers ---- */
+
+static bool file_contains(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	bool found = false;
+	size_t room = 0;
+
+	while (file && !found && getline(&line, &room, file) > 0)
+		found = strstr(line, text);
+	if (file)
+		fclose(file);
+	free(line);
+	return found;
+}
+
+static void die_unreadable(int err)
+{
+	if (err == EACCES || err == EPERM)
+		die("no permission to use " TRACEFS ": this requires root%s",
+		    geteuid() ? "" : "; the kernel is locked down");
+	if (access("/sys/kernel", F_OK))
+		die("/sys/kernel does not exist: sysfs is not mounted");
+	if (access(TRACEFS, F_OK))
+		die("this kernel has no tracing: " TRACEFS " does not exist (CONFIG_FTRACE)");
+	if (access(TRACEFS "/README", F_OK))
+		die("tracefs is not mounted (mount -t tracefs none " TRACEFS ")");
+	die("this kernel has no dynamic trace events: " EVENTS " does not exist (CONFIG_DYNAMIC_EVENTS)");
+}
+
+/* Name the first thing that is missing. */
+static void check_kernel(const struct trace *t)
+{
+	if (access(EVENTS, W_OK))
+		die_unreadable(errno);
+	if (!file_contains(TRACEFS "/README", WATCH_EVENTS))
+		die("this kernel has no watch events: " TRACEFS "/README lacks '%s' (CONFIG_WPROBE_EVENTS of the hardware breakpoint series); 'hwbp watch' works without them, on memory of processes",
+		    WATCH_EVENTS);
+	if (t->set_on && access(TRACEFS "/events", F_OK))
+		die("this kernel has no trace events: " TRACEFS "/events does not exist");
+}
+
+static void set_up(struct trace *t)
+{
+	char *enable;
+	int err;
+
+	t->name = xasprintf("trace_%d", getpid());
+	t->instance = xasprintf(TRACEFS "/instances/hwbp_%d", getpid());
+	check_kernel(t);
+	define_event(t);
+	if (mkdir(t->instance, 0700))
+		fail(t, TRACEFS, t->instance, errno);
+	if (t->set_on)
+		add_trigger(t, "set_wprobe", t->set_on);
+	if (t->clear_on)
+		add_trigger(t, "clear_wprobe", t->clear_on);
+	enable = xasprintf("%s/events/" GROUP "/%s/enable", t->instance, t->name);
+	err = put(enable, "1", 0);
+	if (err)
+		fail(t, t->instance, "cannot enable the event", err);
+	free(enable);
+}
+
+/* ---- hits ---- */
+
+/*
+ *   comm-pid   [cpu] flags  time: name: (symbol+off/size) addr=... value=...
+ * The name of a thread may contain any character: search from the right.
+ */
+static void show_line(struct trace *t, char *line)
+{
+	char *mark = xasprintf(": %s: (", t->name), *rest = strstr(line, mark), *cpu, *time;
+	char *symbol, *args;
+
+	if (rest) {
+		*rest = '\0';
+		symbol = rest + strlen(mark);
+		args = strstr(symbol, ") ");
+		cpu = strrchr(line, '[');
+		time = strrchr(line, ' ');
+		if (args && cpu && time) {
+			*args = '\0';
+			*cpu++ = '\0';
+			cpu[strcspn(cpu, "]")] = '\0';
+			line += strspn(line, " ");
+			line[strcspn(line, "\t\n")] = '\0';
+			while (*line && line[strlen(line) - 1] == ' ')
+				line[strlen(line) - 1] = '\0';
+			fprintf(t->out, "%14s  %-20s cpu %d  %s  %s\n", time + 1,
+				printable(line), atoi(cpu), args + 2, symbol);
+			t->nr++;
+		}
+	} else if (strstr(line, "LOST")) {
+		fprintf(t->out, "%s\n", printable(line));
+	}
+	free(mark);
+}
+
+static bool limit_reached(const struct trace *t)
+{
+	return t->max_hits && t->nr >= t->max_hits;
+}
+
+/* Show the complete lines in @buf; an incomplete one stays there. */
+static void show_lines(struct trace *t, char *buf, size_t *len)
+{
+	char *end, *line = buf;
+
+	buf[*len] = '\0';
+	while ((end = strchr(line, '\n')) && !limit_reached(t)) {
+		*end = '\0';
+		show_line(t, line);
+		line = end + 1;
+	}
+	*len = strlen(line);
+	memmove(buf, line, *len + 1);
+	fflush(t->out);
+}
+
+static int open_pipe(const struct trace *t)
+{
+	char *path = xasprintf("%s/trace_pipe", t->instance);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		fail(t, t->instance, path, errno);
+	free(path);
+	return fd;
+}
+
+static void show_hits(struct trace *t)
+{
+	static char buf[65536];
+	int fd = open_pipe(t);
+	bool more = true;
+	size_t len = 0;
+	ssize_t got;
+
+	while (more && !limit_reached(t)) {
+		more = loop_wait(&t->loop, &fd, 1, -1);
+		/* Drop a line that does not fit. */
+		if (len == sizeof(buf) - 1)
+			len = 0;
+		got = read(fd, buf + len, sizeof(buf) - 1 - len);
+		if (got <= 0)
+			continue;
+		len += got;
+		show_lines(t, buf, &len);
+	}
+	close(fd);
+}
+
+/* ---- command line ---- */
+
+static void check(const struct trace *t)
+{
+	if (!t->spec)
+		die("no place to watch was given (see hwbp trace --help)");
+	if (t->clear_on && !t->set_on)
+		die("--clear-on requires --set-on");
+	if (t->set_on && strchr(t->spec, '@'))
+		die("with --set-on the place is ACCESS[+OFFSET][:LEN], not '%s'", t->spec);
+	if (!t->set_on && !strchr(t->spec, '@'))
+		die("the place is ACCESS@PLACE[:LEN], not '%s'", t->spec);
+}
+
+static int run(int argc, const char **argv)
+{
+	struct trace t = { 0 };
+	const struct option options[] = {
+		OPT_COUNT('n', "hits", &t.max_hits, "N", "end after N hits"),
+		OPT_SECONDS('t', "time", &t.max_ns, "end after SECONDS"),
+		OPT_STRING('o', "output", &t.output, "FILE",
+			   "write the report to FILE instead of standard output"),
+		OPT_STRING(0, "set-on", &t.set_on, "EVENT:FIELD",
+			   "watch the address in FIELD from each EVENT on"),
+		OPT_STRING(0, "clear-on", &t.clear_on, "EVENT[:FIELD]",
+			   "end the watch at EVENT, if FIELD holds the watched address"),
+		OPTIONS_END
+	};
+
+	argc = options_parse(argc, argv, options, usage);
+	t.spec = argc ? argv[0] : NULL;
+	if (argc > 1)
+		die("unexpected argument '%s' (see hwbp trace --help)", argv[1]);
+	check(&t);
+	t.out = open_output(t.output);
+	loop_begin(&t.loop, t.max_ns, -1);
+	set_up(&t);
+	show_hits(&t);
+	remove_all(&t);
+	loop_end(&t.loop);
+	fprintf(t.out, "%llu hit%s\n", (unsigned long long)t.nr, t.nr == 1 ? "" : "s");
+	flush_output(t.out);
+	return 0;
+}
+
+const struct verb verb_trace = {
+	.name = "trace",
+	.summary = "print each access to memory of the kernel",
+	.run = run,
+};

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+/* hwbp watch: record each access to some places. */
+#include "options.h"
+#include "verb.h"
+#include "watch.h"
+
+static const char *const usage[] = {
+	"hwbp watch [OPTION...] PLACE... { -p PID | -- COMMAND [ARG...] }",
+	"",
+	"Print each access to PLACE as it happens: time in seconds since the start, name",
+	"and ID of the thread, CPU, instruction, source line. When the program ends, a",
+	"limit is reached or ^C is pressed, print the number of accesses per instruction.",
+	"",
+	WATCH_USAGE_PLACE,
+	"",
+	"The processor reports a read or write after the instruction, with the address",
+	"of the next one. hwbp disassembles backwards to find the instruction that made",
+	"the access. Without the code it prints the reported address minus 1, which is",
+	"the last byte of that instruction. An access by a jump or call instruction",
+	"itself is shown at the function that it jumps to.",
+	"",
+	WATCH_USAGE_STATUS,
+	NULL
+};
+
+static int run(int argc, const char **argv)
+{
+	struct watch_options opt = { .record = true };
+	const struct option options[] = {
+		WATCH_OPTIONS(opt),
+		OPT_COUNT('n', "hits", &opt.max_hits, "N", "end after N hits"),
+		OPT_BOOLEAN('g', "callers", &opt.callers, "print the call chain of each access"),
+		OPTIONS_END
+	};
+
+	argc = options_parse(argc, argv, options, usage);
+	watch_check(&opt, argc, argv);
+	return watch_run(&opt);
+}
+
+const struct verb verb_watch = {
+	.name = "watch",
+	.summary = "print each access as it happens and, at the end, a count per instruction",
+	.run = run,
+};

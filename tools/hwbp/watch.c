@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One run of 'hwbp watch' or 'hwbp stat'. */
+#include <stdlib.h>
+
+#include "caps.h"
+#include "events.h"
+#include "location.h"
+#include "loop.h"
+#include "options.h"
+#include "report.h"
+#include "rings.h"
+#include "symbols.h"
+#include "target.h"
+#include "tasks.h"
+#include "util.h"
+#include "watch.h"
+
+struct session {
+	const struct watch_options *opt;
+	struct target target;
+	struct symbols *syms;
+	struct location *locs;
+	struct events *events;
+	struct tasks *tasks;
+	struct report *report;
+	struct loop loop;
+};
+
+/* ---- command line ---- */
+
+static void choose_access(struct watch_options *opt)
+{
+	if (opt->execute && (opt->read || opt->write))
+		die("-x and -%c exclude each other", opt->read ? 'r' : 'w');
+	if (opt->execute)
+		opt->access = ACCESS_X;
+	else
+		opt->access = opt->read ? ACCESS_RW : ACCESS_W;
+}
+
+/* Places beyond the number of registers can only be watched for a part of the time. */
+static void choose_kind(struct watch_options *opt)
+{
+	unsigned int registers = caps_registers(opt->access == ACCESS_X);
+	bool forced = opt->nr_specs > registers;
+
+	if (!forced && !opt->flexible)
+		return;
+	if (!caps_config_bit("flexible") && forced)
+		die("%zu places are more than the %u registers of a CPU, and this kernel cannot multiplex them (no format/flexible of the PMU breakpoint): watch %u or less at a time",
+		    opt->nr_specs, registers, registers);
+	if (!caps_config_bit("flexible"))
+		die("this kernel has no flexible breakpoints (no format/flexible of the PMU breakpoint): omit -F");
+	opt->flexible = true;
+}
+
+void watch_check(struct watch_options *opt, int argc, const char **argv)
+{
+	const char *verb = opt->record ? "watch" : "stat";
+
+	opt->cmd = options_cut_command(&argc, argv);
+	choose_access(opt);
+	if (!argc)
+		die("no place to watch was given (see hwbp %s --help)", verb);
+	opt->specs = argv;
+	opt->nr_specs = argc;
+	if (opt->pid && opt->cmd)
+		die("-p PID and a command exclude each other");
+	if (!opt->pid && !opt->cmd)
+		die("no program was given: use -p PID, or -- and a command");
+	choose_kind(opt);
+}
+
+/* ---- records ---- */
+
+static bool limit_reached(const struct session *s)
+{
+	return s->opt->max_hits && report_nr_hits(s->report) >= s->opt->max_hits;
+}
+
+static void on_hit(void *arg, const struct hit *hit)
+{
+	struct session *s = arg;
+
+	if (hit->time < s->loop.start || limit_reached(s) ||
+	    tasks_runs_other(s->tasks, hit->pid))
+		return;
+	report_hit(s->report, hit, s->tasks);
+}
+
+static void on_comm(void *arg, pid_t pid, pid_t tid, const char *comm, bool exec)
+{
+	struct session *s = arg;
+
+	tasks_comm(s->tasks, pid, tid, comm);
+	if (!exec)
+		return;
+	tasks_exec(s->tasks, pid);
+	if (pid == s->target.pid)
+		note("process %d has executed another program (%s), which is not watched",
+		     pid, comm);
+}
+
+static void on_fork(void *arg, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid)
+{
+	struct session *s = arg;
+
+	tasks_fork(s->tasks, pid, ppid, tid, ptid);
+}
+
+static void on_map(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t pgoff,
+		   const char *path)
+{
+	struct session *s = arg;
+
+	if (pid != s->target.pid || tasks_runs_other(s->tasks, pid))
+		return;
+	report_unmapped(s->report, start, len);
+	symbols_map(s->syms, path, start, len, pgoff);
+}
+
+static const struct event_ops ops = {
+	.hit = on_hit,
+	.comm = on_comm,
+	.fork = on_fork,
+	.map = on_map,
+};
+
+/* ---- set-up ---- */
+
+/* Returns the number of places that were found, up to the first one that was not. */
+static size_t try_locations(struct session *s, bool libraries)
+{
+	size_t i;
+
+	for (i = 0; i < s->opt->nr_specs; i++) {
+		if (!location_find(&s->locs[i], s->opt->specs[i], s->opt, s->syms, libraries))
+			break;
+	}
+	return i;
+}
+
+/* Hits are assigned to places by address. */
+static void check_different(const struct session *s)
+{
+	size_t i, j;
+
+	for (i = 0; i < s->opt->nr_specs; i++) {
+		for (j = 0; j < i; j++) {
+			if (s->locs[i].address == s->locs[j].address)
+				die("'%s' and '%s' are at the same address", s->locs[j].text,
+				    s->locs[i].text);
+		}
+	}
+}
+
+static void find_locations(struct session *s)
+{
+	bool all = !s->target.launched;
+	size_t nr;
+
+	s->locs = xzalloc(s->opt->nr_specs * sizeof(*s->locs));
+	s->syms = symbols_new();
+	symbols_read_maps(s->syms, s->target.pid);
+	nr = try_locations(s, all);
+	if (nr < s->opt->nr_specs && !all) {
+		/* It may be in a library that is not loaded yet. */
+		target_run_to_entry(&s->target);
+		symbols_read_maps(s->syms, s->target.pid);
+		nr = try_locations(s, true);
+	}
+	if (nr < s->opt->nr_specs)
+		location_die_unknown(s->opt->specs[nr], s->opt, s->syms);
+	check_different(s);
+}
+
+static void set_up(struct session *s)
+{
+	s->report = report_new(s->opt);
+	if (s->opt->cmd)
+		target_launch(&s->target, s->opt->cmd);
+	else
+		target_attach(&s->target, s->opt->pid);
+	find_locations(s);
+	s->events = events_open(s->opt, s->locs, s->opt->nr_specs, s->syms, &s->target);
+	caps_note_unverified();
+	s->tasks = tasks_new(s->target.pid);
+	loop_begin(&s->loop, s->opt->max_ns, s->target.pidfd);
+	/* Print the first line only now: a reader may take it that the watch is on. */
+	report_begin(s->report, s->locs, s->syms, &s->target, s->loop.start);
+	target_release(&s->target);
+}
+
+/* ---- the run ---- */
+
+/*
+ * Show the records that are old enough to be complete on all CPUs. Keep younger ones:
+ * an older record of another CPU may still appear. Returns true if some are kept.
+ */
+static bool show(struct session *s)
+{
+	bool more = events_drain(s->events, now_ns(), &ops, s);
+
+	report_flush(s->report);
+	return more;
+}
+
+static void watch(struct session *s)
+{
+	struct rings *rings = events_rings(s->events);
+	const int *fds = rings ? rings_fds(rings) : NULL;
+	size_t nr = rings ? rings_nr(rings) : 0;
+	bool more = false;
+
+	while (!limit_reached(s) && loop_wait(&s->loop, fds, nr, more ? 1 : -1))
+		more = show(s);
+}
+
+static void finish(struct session *s)
+{
+	struct counts *counts = xzalloc(s->opt->nr_specs * sizeof(*counts));
+
+	events_disable(s->events);
+	events_count(s->events, counts);
+	events_drain(s->events, UINT64_MAX, &ops, s);
+	if (s->opt->record)
+		report_places(s->report, counts);
+	else
+		report_counts(s->report, counts);
+	free(counts);
+	events_close(s->events);
+	loop_end(&s->loop);
+}
+
+int watch_run(const struct watch_options *opt)
+{
+	struct session s = { .opt = opt };
+
+	set_up(&s);
+	watch(&s);
+	finish(&s);
+	return target_finish(&s.target, "watch");
+}

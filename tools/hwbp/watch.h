@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One run of 'hwbp watch' or 'hwbp stat'. */
+#ifndef HWBP_WATCH_H
+#define HWBP_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum access {
+	ACCESS_W,
+	ACCESS_RW,
+	ACCESS_X,
+};
+
+/**
+ * struct watch_options - what the user asked for
+ * @record: watch: record each access; stat: only count
+ * @access: kind of access to watch for
+ * @write: -w
+ * @read: -r
+ * @execute: -x
+ * @kernel: -k: watch accesses in kernel mode, too
+ * @callers: -g: print the callers of each hit
+ * @flexible: -F: share registers with other flexible breakpoints
+ * @specs: the variables, functions or addresses, as written by the user
+ * @nr_specs: number of @specs
+ * @out: file for the report, NULL for stdout
+ * @pid: process to attach to, 0 to launch @cmd
+ * @cmd: NULL-terminated command to launch, NULL if there is none
+ * @max_hits: end the watch after this number of hits, 0 for no limit
+ * @max_ns: end the watch after this time, 0 for no limit
+ */
+struct watch_options {
+	bool record;
+	enum access access;
+	bool write;
+	bool read;
+	bool execute;
+	bool kernel;
+	bool callers;
+	bool flexible;
+	const char **specs;
+	size_t nr_specs;
+	const char *out;
+	pid_t pid;
+	char **cmd;
+	uint64_t max_hits;
+	uint64_t max_ns;
+};
+
+/* Options of watch and stat */
+#define WATCH_OPTIONS(opt) \
+	OPT_BOOLEAN('w', "write", &(opt).write, "watch writes (default)"), \
+	OPT_BOOLEAN('r', "read", &(opt).read, \
+		    "watch reads and writes: the processor cannot watch reads alone"), \
+	OPT_BOOLEAN('x', "execute", &(opt).execute, \
+		    "watch execution: PLACE is a function or an instruction"), \
+	OPT_PID('p', "pid", &(opt).pid, \
+		"watch all threads of a running process, which is not stopped"), \
+	OPT_BOOLEAN('F', "flexible", &(opt).flexible, \
+		    "share registers: watch each place for a part of the time"), \
+	OPT_SECONDS('t', "time", &(opt).max_ns, "end after SECONDS"), \
+	OPT_STRING('o', "output", &(opt).out, "FILE", \
+		   "write the report to FILE instead of standard output"), \
+	OPT_BOOLEAN('k', "kernel", &(opt).kernel, \
+		    "watch accesses by the kernel, too, such as read(2) into a variable")
+
+/* Lines of the usage that watch and stat have in common */
+#define WATCH_USAGE_PLACE \
+	"PLACE is SYMBOL[:LEN] or ADDRESS:LEN. SYMBOL is a variable or function, global", \
+	"or static, of the program or, if the program has none of that name, of a library", \
+	"that it is linked to.", \
+	"  counter           the whole variable, if it is 1, 2, 4 or 8 bytes long", \
+	"  counter:4         its first four bytes", \
+	"  table+0x20:8      eight bytes at an offset", \
+	"  bank.teller[2].n  a member, if the program has debug information", \
+	"  file.c:counter    the static variable of that source file", \
+	"  libx.so:counter   the variable of that library or program", \
+	"  0x404040:2        an address", \
+	"LEN is 1, 2, 4 or 8, and the address must be a multiple of it.", \
+	"", \
+	"Any number of places may be given. If they are more than there are registers,", \
+	"or with -F, they are multiplexed on the registers that are left, as far as the", \
+	"kernel can do that: each place is watched for a part of the time, and counts are", \
+	"scaled by it."
+
+#define WATCH_USAGE_STATUS \
+	"-k requires CAP_PERFMON or a kernel.perf_event_paranoid below 2.", \
+	"", \
+	"A limit or ^C ends the watch, but not the program. The exit status is that of", \
+	"COMMAND (128+N if signal N killed it); 0 with -p; 125 if hwbp itself failed; 126", \
+	"if COMMAND cannot be executed; 127 if it was not found."
+
+/*
+ * Take over the arguments that are left of the options, and check the options. Exits
+ * with a one-line message if they are not valid.
+ */
+void watch_check(struct watch_options *opt, int argc, const char **argv);
+
+/* Returns the exit status. */
+int watch_run(const struct watch_options *opt);
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Watch events of tracefs as events of perf, and BPF programs on them.
+ *
+ * The rule: perf counts and samples the hits of a watch event as those of any
+ * tracepoint; a BPF program of type kprobe sees the registers of each and decides
+ * whether there is a sample; while perf has the event open it is busy.
+ */
+#include <linux/bpf.h>
+
+#include "bp_test.h"
+
+#define TRACEFS		"/sys/kernel/tracing/"
+#define EVENT		"events/wprobes/perf_test/"
+
+#define INSN(c, d, s, o, i) \
+	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+
+static int append(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_APPEND), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+static int read_id(void)
+{
+	FILE *file = fopen(TRACEFS EVENT "id", "r");
+	int id = -1;
+
+	if (file && fscanf(file, "%d", &id) != 1)
+		id = -1;
+	if (file)
+		fclose(file);
+	return id;
+}
+
+/* Returns @keep; the value of the first register is in no way needed. */
+static int load_program(int keep)
+{
+	const struct bpf_insn insn[] = {
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, keep),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.insns = (unsigned long)insn,
+		.insn_cnt = ARRAY_SIZE(insn),
+		.license = (unsigned long)"GPL",
+	};
+	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* The timer ticks on some CPU: the event is opened on each. */
+FIXTURE(wprobe)
+{
+	struct bp_cpus cpus;
+	int fd[BP_MAX_CPUS];
+};
+
+FIXTURE_SETUP(wprobe)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_RAW,
+	};
+	int i;
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, append(TRACEFS "dynamic_events",
+			    "w:perf_test w@jiffies:8 addr=$addr value=+0($addr):u64"));
+	attr.config = read_id();
+	self->cpus = bp_online_cpus();
+	for (i = 0; i < self->cpus.nr; i++) {
+		self->fd[i] = bp_open(&attr, -1, self->cpus.cpu[i]);
+		ASSERT_LE(0, self->fd[i]);
+	}
+}
+
+FIXTURE_TEARDOWN(wprobe)
+{
+	bp_close(self->fd, self->cpus.nr);
+	EXPECT_EQ(0, append(TRACEFS "dynamic_events", "-:perf_test"));
+}
+
+static long long count_all(FIXTURE_DATA(wprobe) *self)
+{
+	long long sum = 0;
+	int i;
+
+	for (i = 0; i < self->cpus.nr; i++)
+		sum += bp_count(self->fd[i]);
+	return sum;
+}
+
+TEST_F(wprobe, hits_are_counted)
+{
+	long long before = count_all(self);
+
+	usleep(200000);
+	EXPECT_LT(before, count_all(self));
+}
+
+TEST_F(wprobe, an_event_that_perf_has_open_is_busy)
+{
+	EXPECT_EQ(EBUSY, append(TRACEFS "dynamic_events", "-:perf_test"));
+}
+
+TEST_F(wprobe, a_bpf_program_decides)
+{
+	int drop = load_program(0), keep = load_program(1);
+	long long before;
+
+	ASSERT_LE(0, drop);
+	ASSERT_LE(0, keep);
+	ASSERT_EQ(0, bp_ioctl(self->fd[0], PERF_EVENT_IOC_SET_BPF, drop));
+	before = count_all(self);
+	usleep(200000);
+	EXPECT_EQ(before, count_all(self));
+
+	/* The program belongs to the event and goes with the one that brought it. */
+	close(self->fd[0]);
+	self->fd[0] = self->fd[--self->cpus.nr];
+	before = count_all(self);
+	usleep(200000);
+	EXPECT_LE(before, count_all(self));
+	close(drop);
+	close(keep);
+}
+
+TEST_F(wprobe, a_bpf_program_of_another_type_is_refused)
+{
+	const struct bpf_insn insn[] = {
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
+		.insns = (unsigned long)insn,
+		.insn_cnt = ARRAY_SIZE(insn),
+		.license = (unsigned long)"GPL",
+	};
+	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd[0], PERF_EVENT_IOC_SET_BPF, fd));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN
