@@ -32,7 +32,7 @@
 #define _LINUX_HW_BREAKPOINT_ARCH_H
 
 #include <linux/compiler.h>
-#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_wide.h>
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 
@@ -170,6 +170,7 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
  * @len: length, in bytes
  * @bp_type: HW_BREAKPOINT_*
  * @handler: called at a hit; NULL for the kernel debugger
+ * @name: for people; NULL if there is nothing better than the name of @handler
  *
  * For the list of claims in debugfs.
  */
@@ -178,6 +179,7 @@ struct bp_holder {
 	unsigned long		len;
 	u32			bp_type;
 	perf_overflow_handler_t	handler;
+	const char		*name;
 };
 
 /**

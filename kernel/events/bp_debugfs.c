@@ -18,6 +18,7 @@
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/seq_buf.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
 #include <linux/string.h>
@@ -25,15 +26,20 @@
 #include <linux/uaccess.h>
 
 #include "bp_internal.h"
+#include "bp_repoint_wide.h"
 
 /* Bytes of a line, estimated */
 #define LINE_SIZE	160
+
+/* Names of kernel-wide sets are cut off there. */
+#define NAME_SIZE	64
 
 /**
  * struct bp_who - owner of a breakpoint
  * @owner: "perf", "ptrace", "kernel" or "kgdb"
  * @pid: the process that opened it, or the debugger; 0 if there is none now
  * @handler: of "kernel", what is called at a hit
+ * @name: of "kernel", the name of its set; empty if it has none
  * @task: watched task, 0 for a breakpoint of a CPU
  * @comm: its name
  */
@@ -41,6 +47,7 @@ struct bp_who {
 	const char	*owner;
 	pid_t		pid;
 	void		*handler;
+	char		name[NAME_SIZE];
 	pid_t		task;
 	char		comm[TASK_COMM_LEN];
 };
@@ -65,6 +72,12 @@ static bool is_task(const struct task_struct *task)
 	return task && task != (void *)-1L;
 }
 
+static void set_name(struct bp_who *who, const char *name)
+{
+	if (name)
+		strscpy(who->name, name, sizeof(who->name));
+}
+
 /* The caller keeps the event from being freed; RCU keeps contexts and tasks. */
 static void describe_event(struct bp_line *line, struct perf_event *bp,
 			   struct task_struct *task)
@@ -85,6 +98,8 @@ static void describe_event(struct bp_line *line, struct perf_event *bp,
 	} else if (owner && !is_task(owner)) {
 		who->owner = "kernel";
 		who->handler = READ_ONCE(bp->overflow_handler);
+		if (bp_is_wide(bp))
+			set_name(who, bp_wide_cpu_of_event(bp)->set->name);
 	} else {
 		who->owner = "perf";
 	}
@@ -116,6 +131,7 @@ static void describe_claim(const struct bp_claim *claim, void *arg)
 		line->what.bp_type = holder->bp_type;
 		line->who.owner = holder->handler ? "kernel" : "kgdb";
 		line->who.handler = holder->handler;
+		set_name(&line->who, holder->name);
 		return;
 	}
 
@@ -169,7 +185,9 @@ static void show_what(struct seq_file *m, const struct bp_reg_state *what)
 static void show_owner(struct seq_file *m, const struct bp_who *who)
 {
 	seq_printf(m, " owner=%s", who->owner);
-	if (who->handler && (IS_ENABLED(CONFIG_KALLSYMS) || may_see_kernel(m)))
+	if (*who->name)
+		seq_printf(m, ":%s", who->name);
+	else if (who->handler && (IS_ENABLED(CONFIG_KALLSYMS) || may_see_kernel(m)))
 		seq_printf(m, ":%ps", who->handler);
 	else if (who->pid)
 		seq_printf(m, ":%d", who->pid);
@@ -308,6 +326,53 @@ static int show_registers(struct seq_file *m)
 
 	kfree(snapshot);
 	return 0;
+}
+
+/* ---- Messages about ENOSPC ---- */
+
+static bool same_holder(const struct bp_who *a, const struct bp_who *b)
+{
+	return a->owner == b->owner && a->pid == b->pid && a->handler == b->handler &&
+	       !strcmp(a->name, b->name);
+}
+
+static void print_holder(struct seq_buf *s, const struct bp_who *who)
+{
+	if (s->len)
+		seq_buf_putc(s, ' ');
+	if (*who->name)
+		seq_buf_puts(s, who->name);
+	else if (who->handler && IS_ENABLED(CONFIG_KALLSYMS))
+		seq_buf_printf(s, "%ps", who->handler);
+	else if (who->pid)
+		seq_buf_printf(s, "%s:%d", who->owner, who->pid);
+	else
+		seq_buf_puts(s, who->owner);
+}
+
+void hw_breakpoint_holders(char *buf, size_t size)
+{
+	struct bp_who last = { };
+	struct bp_line line;
+	struct bp_walk walk;
+	struct seq_buf s;
+	bool found;
+
+	seq_buf_init(&s, buf, size);
+	bp_slots_walk_begin(&bp_machine, &walk);
+	do {
+		rcu_read_lock();
+		found = bp_slots_walk_next(&bp_machine, &walk, describe_claim, &line);
+		rcu_read_unlock();
+		/* A process often has one event for each CPU. */
+		if (found && !same_holder(&line.who, &last)) {
+			print_holder(&s, &line.who);
+			last = line.who;
+		}
+		cond_resched();
+	} while (found && !seq_buf_has_overflowed(&s));
+	bp_slots_walk_end(&bp_machine, &walk);
+	seq_buf_str(&s);
 }
 
 /* ---- The file ---- */

@@ -67,7 +67,6 @@
 
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
-#include <linux/container_of.h>
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -161,7 +160,8 @@ static struct bp_wide_set *set_of(struct perf_event * __percpu *events)
 	return raw_cpu_ptr(cpus_of(events))->set;
 }
 
-struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr *attr)
+struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr *attr,
+						   const char *name)
 {
 	struct bp_wide_set *set;
 	int cpu;
@@ -170,6 +170,7 @@ struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr 
 	if (!set)
 		return NULL;
 	set->attr = *attr;
+	set->name = name;
 	set->cpus = alloc_percpu(struct bp_wide_cpu);
 	if (!set->cpus) {
 		kfree(set);
@@ -225,9 +226,7 @@ void bp_wide_stop_repoint(struct perf_event * __percpu *events)
 
 static struct bp_wide_cpu *wcpu_of(const struct perf_event *bp)
 {
-	if (hw_breakpoint_is_flexible(&bp->attr) || !bp->hw.bp_versions)
-		return NULL;
-	return container_of(bp->hw.bp_versions, struct bp_wide_cpu, versions);
+	return bp_is_wide(bp) ? bp_wide_cpu_of_event(bp) : NULL;
 }
 
 /* The version stays until the set is repointed once more. */

@@ -7,6 +7,7 @@
 #define _KERNEL_EVENTS_BP_REPOINT_WIDE_H
 
 #include <linux/atomic.h>
+#include <linux/container_of.h>
 #include <linux/hw_breakpoint_arch.h>
 #include <linux/irq_work.h>
 #include <linux/perf_event.h>
@@ -26,11 +27,13 @@ struct bp_wide_slot {
  * struct bp_wide_set - a kernel-wide set, as far as repointing goes
  * @newest: serial, CPU and index of the newest version; 0 if there is none
  * @attr: attributes that the set was registered with
+ * @name: name of the set, may be NULL
  * @cpus: state of each CPU
  */
 struct bp_wide_set {
 	atomic64_t			newest;
 	struct perf_event_attr		attr;
+	const char			*name;
 	struct bp_wide_cpu __percpu	*cpus;
 };
 
@@ -84,10 +87,12 @@ struct bp_wide_cpu {
 /**
  * bp_wide_alloc_events - allocate the events of a set, one pointer a CPU
  * @attr: the attributes that the set is registered with
+ * @name: name of the set, may be NULL
  *
  * Return: the pointers, all NULL; NULL if there is no memory.
  */
-struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr *attr);
+struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr *attr,
+						   const char *name);
 
 /**
  * bp_wide_free_events - free what bp_wide_alloc_events() returned
@@ -101,6 +106,12 @@ void bp_wide_free_events(struct perf_event * __percpu *events);
  * @cpu: the CPU
  */
 struct bp_wide_cpu *bp_wide_cpu_of(struct perf_event * __percpu *events, int cpu);
+
+/* The state of the CPU of @bp, a member of a set */
+static inline struct bp_wide_cpu *bp_wide_cpu_of_event(const struct perf_event *bp)
+{
+	return container_of(bp->hw.bp_versions, struct bp_wide_cpu, versions);
+}
 
 /**
  * bp_wide_start_event - begin to make the event of a CPU

@@ -16,7 +16,7 @@
 #include <linux/completion.h>
 #include <linux/cpu.h>
 #include <linux/delay.h>
-#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_wide.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/percpu.h>

@@ -39,10 +39,11 @@ static_assert(NR_CPUS <= S16_MAX);
  *    until it is released.  To make or to release it takes the lock of that
  *    shard, then bp_domain::lock.  Two tasks on two CPUs share no written cache
  *    line, unless both are bound to the same third CPU (see 5).
- * 2. Claims of a CPU or of the machine, and changes of any claim, close the
- *    accounting: they take bp_slots::lock, then set bp_shard::closed of each
+ * 2. To make a claim of a CPU or of the machine, and to change any claim, closes
+ *    the accounting: it takes bp_slots::lock, then sets bp_shard::closed of each
  *    shard, under the lock of that shard.  The shards are opened again in the
- *    same way before bp_slots::lock is released.
+ *    same way before bp_slots::lock is released.  To release such a claim takes
+ *    bp_slots::lock only: see 5.
  * 3. A CPU that finds a shard closed waits for bp_slots::lock.  A shard whose
  *    lock was taken while it was open stays open until that lock is released.
  * 4. Order: bp_slots::lock, bp_shard::lock, bp_domain::lock.  All are taken with
@@ -50,8 +51,9 @@ static_assert(NR_CPUS <= S16_MAX);
  *    and no two domains are locked at a time.
  * 5. What the rule looks at:
  *      bp_class_account::wide, ::worst, bp_cpu_account::guaranteed, ::flexible
- *	    change while the accounting is closed; stable under the lock of any
- *	    open shard
+ *	    grow while the accounting is closed, shrink under bp_slots::lock; so
+ *	    under the lock of any open shard they do not grow, and a claim that
+ *	    fits beside a value read before fits beside the one that is there now
  *      bp_shard::claims, ::nr_claims, ::level
  *	    the lock of the shard, or the accounting closed.  A domain may leave a
  *	    level in another shard than the one in which it came there: only the
@@ -64,9 +66,10 @@ static_assert(NR_CPUS <= S16_MAX);
  * 6. A kernel debugger waits for nothing: with all other CPUs stopped, a lock
  *    that is not free now never will be.
  *
- * The rule is exact: a claim of a domain is checked with everything of the CPUs
- * stable and its domain locked, and changes the rule for that domain alone.  A
- * claim of a CPU or of the machine is checked with everything stable.
+ * The rule is exact: a claim of a domain is checked with its domain locked while
+ * nothing of the CPUs grows, and changes the rule for that domain alone.  If a claim
+ * of a CPU is released at the same time, the domain may still be refused, as before
+ * the release.  A claim of a CPU or of the machine is checked with everything stable.
  */
 
 static void assert_shard(const struct bp_shard *shard)
@@ -153,9 +156,14 @@ static bool try_close_accounting(struct bp_slots *bs)
 		return true;
 
 	for_each_possible_cpu(cpu) {
+		struct bp_shard *shard = per_cpu_ptr(bs->shard, cpu);
+
 		if (cpu == busy)
 			break;
-		set_closed(per_cpu_ptr(bs->shard, cpu), false);
+		/* This CPU may have been stopped with the lock of the busy shard. */
+		raw_spin_lock_nested(&shard->lock, SINGLE_DEPTH_NESTING);
+		shard->closed = false;
+		raw_spin_unlock(&shard->lock);
 	}
 	raw_spin_unlock(&bs->lock);
 	return false;
@@ -343,8 +351,8 @@ static bool share_fits(const struct bp_class_account *account,
 {
 	const struct bp_cpu_account *here = &account->cpu[share->cpu];
 
-	return account->wide + here->guaranteed + share->guaranteed +
-	       (here->flexible || share->flexible) <= account->slots;
+	return READ_ONCE(account->wide) + READ_ONCE(here->guaranteed) + share->guaranteed +
+	       (share->flexible || READ_ONCE(here->flexible)) <= account->slots;
 }
 
 /* The rule on every CPU that a domain is bound to, with more for any CPU. */
@@ -373,7 +381,8 @@ static bool any_fits(const struct bp_class_account *account,
 	unsigned int guaranteed = domain->any[class].guaranteed + extra;
 
 	flexible |= domain->any[class].flexible != 0;
-	if (account->wide + guaranteed + account->worst[flexible] > account->slots)
+	if (READ_ONCE(account->wide) + guaranteed + READ_ONCE(account->worst[flexible]) >
+	    account->slots)
 		return false;
 
 	return likely(RB_EMPTY_ROOT(&domain->bound)) ||
@@ -428,17 +437,30 @@ static bool cpu_fits(const struct bp_class_account *account,
 	       worst_domain(account, any, cpu, flexible) <= account->slots;
 }
 
+/* As bp_slots_any_level(), for all levels. */
+static void sum_levels(const struct bp_slots *bs, unsigned int class, unsigned int *any)
+{
+	unsigned int level, n = nr_levels(&bs->class[class]);
+	int cpu;
+
+	memset(any, 0, n * sizeof(*any));
+	for_each_possible_cpu(cpu) {
+		const int *here = per_cpu_ptr(bs->shard, cpu)->level[class];
+
+		for (level = 0; level < n; level++)
+			any[level] += here[level];
+	}
+}
+
 /* The rule with more for a CPU, or for the machine. */
 static bool cpus_fit(const struct bp_slots *bs, unsigned int class, int cpu,
 		     int extra, bool flexible)
 {
 	const struct bp_class_account *account = &bs->class[class];
-	unsigned int any[BP_LEVELS], level, c;
+	unsigned int any[BP_LEVELS], c;
 
 	assert_closed(bs);
-	for (level = 0; level < nr_levels(account); level++)
-		any[level] = bp_slots_any_level(bs, class, level);
-
+	sum_levels(bs, class, any);
 	if (cpu >= 0)
 		return cpu_fits(account, any, cpu, extra, flexible);
 	for (c = 0; c < bs->nr_cpus; c++) {
@@ -461,7 +483,7 @@ static bool fits(const struct bp_slots *bs, const struct bp_domain *domain,
 
 /* ---- Accounting ---- */
 
-/* bp_slots_available() and bp_slots_full() read the counts without a lock. */
+/* The counts are read without the lock under which they change. */
 static void count_claim(u32 *guaranteed, u32 *flexible,
 			const struct bp_claim *claim, bool add)
 {
@@ -485,8 +507,8 @@ static void update_worst(const struct bp_slots *bs,
 			worst[flexible] = max(worst[flexible], here->guaranteed +
 					      (flexible || here->flexible));
 	}
-	account->worst[0] = worst[0];
-	account->worst[1] = worst[1];
+	WRITE_ONCE(account->worst[0], worst[0]);
+	WRITE_ONCE(account->worst[1], worst[1]);
 }
 
 static void account_cpu(struct bp_slots *bs, struct bp_claim *claim, bool add)
@@ -583,7 +605,9 @@ static void account_machine(struct bp_slots *bs, struct bp_claim *claim, bool ad
 {
 	struct bp_class_account *account = &bs->class[claim->class];
 
-	assert_closed(bs);
+	lockdep_assert_held(&bs->lock);
+	if (add)
+		assert_closed(bs);
 	if (claim->cpu < 0)
 		WRITE_ONCE(account->wide, account->wide +
 			   (add ? claim->weight : -claim->weight));
@@ -876,13 +900,13 @@ static bool release_from(struct bp_slots *bs, struct bp_claim *claim,
 	return found;
 }
 
-static void release_closed(struct bp_slots *bs, struct bp_claim *claim)
+/* bp_slots::lock is held: what the rule allows grows, so the accounting stays open. */
+static void release_machine(struct bp_slots *bs, struct bp_claim *claim)
 {
 	if (claim->held) {
 		account_machine(bs, claim, false);
 		unlink_claim(claim, &bs->nr_claims);
 	}
-	open_accounting(bs);
 }
 
 /*
@@ -899,8 +923,9 @@ static bool release(struct bp_slots *bs, struct bp_claim *claim)
 	if (likely(claim->domain)) {
 		found = release_from(bs, claim, READ_ONCE(claim->shard));
 	} else {
-		close_accounting(bs);
-		release_closed(bs, claim);
+		raw_spin_lock(&bs->lock);
+		release_machine(bs, claim);
+		raw_spin_unlock(&bs->lock);
 	}
 	local_irq_restore(flags);
 
@@ -919,7 +944,6 @@ void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim)
 int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim)
 {
 	unsigned long flags;
-	int err = 0;
 
 	/* Pairs with unlink_claim(). */
 	if (!smp_load_acquire(&claim->held))
@@ -927,14 +951,12 @@ int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim)
 	if (WARN_ON_ONCE(claim->domain))
 		return -EINVAL;
 
-	local_irq_save(flags);
-	if (try_close_accounting(bs))
-		release_closed(bs, claim);
-	else
-		err = -EBUSY;
-	local_irq_restore(flags);
+	if (!raw_spin_trylock_irqsave(&bs->lock, flags))
+		return -EBUSY;
+	release_machine(bs, claim);
+	raw_spin_unlock_irqrestore(&bs->lock, flags);
 
-	return err;
+	return 0;
 }
 
 /* What is bound can be looked at under the lock of the domain only. */

@@ -210,7 +210,7 @@ void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim);
  * @claim: the claim; one that is not held is left alone
  *
  * Context: Any.
- * Return: 0, or -EBUSY if a request is under way.
+ * Return: 0, or -EBUSY if another request for a CPU or the machine is under way.
  */
 int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
 

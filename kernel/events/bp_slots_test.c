@@ -478,24 +478,35 @@ static void test_a_walk_without_claims_ends(struct kunit *test)
 
 /* ---- A request under way ---- */
 
-/* The debugger's case: a stopped CPU never releases its lock. */
-static void expect_busy(struct kunit *test, struct world *w, raw_spinlock_t *lock,
-			int held)
+/* The debugger's case: a stopped CPU never releases @lock. */
+static void expect_busy(struct world *w, raw_spinlock_t *lock)
 {
-	int cpu, wide, released;
+	struct bp_claim *claim = &w->claims[oracle_unused_claim(w)];
 	unsigned long flags;
+	int cpu, wide;
 
 	raw_spin_lock_irqsave(lock, flags);
-	cpu = bp_slots_try_reserve(&w->bs, &w->claims[held + 1], &GUARANTEED(1), 0);
-	wide = bp_slots_try_reserve(&w->bs, &w->claims[held + 1], &GUARANTEED(1),
-				    ANYWHERE);
-	released = bp_slots_try_release(&w->bs, &w->claims[held]);
+	cpu = bp_slots_try_reserve(&w->bs, claim, &GUARANTEED(1), 0);
+	wide = bp_slots_try_reserve(&w->bs, claim, &GUARANTEED(1), ANYWHERE);
 	raw_spin_unlock_irqrestore(lock, flags);
 
-	KUNIT_EXPECT_EQ(test, cpu, -EBUSY);
-	KUNIT_EXPECT_EQ(test, wide, -EBUSY);
-	KUNIT_EXPECT_EQ(test, released, -EBUSY);
+	KUNIT_EXPECT_EQ(w->test, cpu, -EBUSY);
+	KUNIT_EXPECT_EQ(w->test, wide, -EBUSY);
 	oracle_compare(w);
+}
+
+static int try_release_beside(struct world *w, int id, raw_spinlock_t *lock)
+{
+	unsigned long flags;
+	int err;
+
+	raw_spin_lock_irqsave(lock, flags);
+	err = bp_slots_try_release(&w->bs, &w->claims[id]);
+	raw_spin_unlock_irqrestore(lock, flags);
+	w->entries[id].held = err;
+	oracle_compare(w);
+
+	return err;
 }
 
 static void test_try_is_busy_while_a_request_is_under_way(struct kunit *test)
@@ -506,13 +517,33 @@ static void test_try_is_busy_while_a_request_is_under_way(struct kunit *test)
 	if (!IS_ENABLED(CONFIG_SMP))
 		kunit_skip(test, "a lock cannot be busy on one CPU");
 
-	expect_busy(test, w, &w->bs.lock, held);
+	expect_busy(w, &w->bs.lock);
 	for_each_possible_cpu(cpu)
-		expect_busy(test, w, &per_cpu_ptr(w->bs.shard, cpu)->lock, held);
+		expect_busy(w, &per_cpu_ptr(w->bs.shard, cpu)->lock);
 	/* Nothing is left closed. */
 	for_each_possible_cpu(cpu)
 		KUNIT_EXPECT_FALSE(test, per_cpu_ptr(w->bs.shard, cpu)->closed);
-	oracle_release(w, held);
+	KUNIT_EXPECT_EQ(test, try_release_beside(w, held, &w->bs.lock), -EBUSY);
+	GRANTED(ask(w, 0, ANYWHERE, GUARANTEED(3)));
+}
+
+/* A release closes nothing, so it waits for no claim of a domain. */
+static void test_try_release_passes_a_locked_shard(struct kunit *test)
+{
+	struct world *w = small_world(test);
+	int cpu, held;
+
+	if (!IS_ENABLED(CONFIG_SMP))
+		kunit_skip(test, "a lock cannot be busy on one CPU");
+
+	for_each_possible_cpu(cpu) {
+		raw_spinlock_t *lock = &per_cpu_ptr(w->bs.shard, cpu)->lock;
+
+		held = GRANTED(ask(w, THE_CPU, ANYWHERE, GUARANTEED(1)));
+		KUNIT_EXPECT_EQ(test, try_release_beside(w, held, lock), 0);
+		held = GRANTED(ask(w, THE_CPU, 0, GUARANTEED(2)));
+		KUNIT_EXPECT_EQ(test, try_release_beside(w, held, lock), 0);
+	}
 	GRANTED(ask(w, 0, ANYWHERE, GUARANTEED(4)));
 }
 
@@ -1025,6 +1056,7 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE(test_claims_come_and_go_during_a_walk),
 	KUNIT_CASE(test_a_walk_without_claims_ends),
 	KUNIT_CASE(test_try_is_busy_while_a_request_is_under_way),
+	KUNIT_CASE(test_try_release_passes_a_locked_shard),
 	KUNIT_CASE_PARAM(test_malformed, malformed_gen_params),
 	KUNIT_CASE_PARAM_ATTR(test_every_short_sequence, walk_slots_gen_params, SLOW),
 	KUNIT_CASE_PARAM_ATTR(test_every_small_set, walk_slots_gen_params, SLOW),

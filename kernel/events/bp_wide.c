@@ -174,7 +174,7 @@ static void free_set(struct bp_wide *set)
 
 static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 				 perf_overflow_handler_t triggered,
-				 void *context)
+				 void *context, const char *name)
 {
 	struct bp_wide *set;
 
@@ -187,10 +187,11 @@ static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 		.len		= attr->bp_len,
 		.bp_type	= attr->bp_type,
 		.handler	= triggered,
+		.name		= name,
 	};
 	set->triggered = triggered;
 	set->context = context;
-	set->events = bp_wide_alloc_events(attr);
+	set->events = bp_wide_alloc_events(attr, name);
 	if (!set->events) {
 		free_set(set);
 		return NULL;
@@ -206,8 +207,9 @@ static struct perf_event * __percpu *wide_error(int err)
 }
 
 struct perf_event * __percpu *
-register_wide_hw_breakpoint(struct perf_event_attr *attr,
-			    perf_overflow_handler_t triggered, void *context)
+register_named_wide_hw_breakpoint(struct perf_event_attr *attr,
+				  perf_overflow_handler_t triggered, void *context,
+				  const char *name)
 {
 	struct bp_wide *set;
 	int err;
@@ -215,7 +217,7 @@ register_wide_hw_breakpoint(struct perf_event_attr *attr,
 	err = check_attr(attr);
 	if (err)
 		return wide_error(err);
-	set = alloc_set(attr, triggered, context);
+	set = alloc_set(attr, triggered, context, name);
 	if (!set)
 		return wide_error(-ENOMEM);
 
@@ -230,6 +232,14 @@ register_wide_hw_breakpoint(struct perf_event_attr *attr,
 	}
 
 	return set->events;
+}
+EXPORT_SYMBOL_GPL(register_named_wide_hw_breakpoint);
+
+struct perf_event * __percpu *
+register_wide_hw_breakpoint(struct perf_event_attr *attr,
+			    perf_overflow_handler_t triggered, void *context)
+{
+	return register_named_wide_hw_breakpoint(attr, triggered, context, NULL);
 }
 EXPORT_SYMBOL_GPL(register_wide_hw_breakpoint);
 

@@ -18,8 +18,8 @@
 
 #include <linux/cleanup.h>
 #include <linux/ctype.h>
-#include <linux/hw_breakpoint.h>
 #include <linux/hw_breakpoint_arch.h>
+#include <linux/hw_breakpoint_wide.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -70,6 +70,7 @@ struct wprobe_place {
  * struct trace_wprobe - a watch event
  * @devent: in the list of dynamic events
  * @place: what it watches when it is enabled
+ * @name: GROUP/EVENT
  * @events: its breakpoints, NULL while it is disabled
  * @used_locally: CPUs may watch different addresses
  * @tp: its arguments; last, their number varies
@@ -77,6 +78,7 @@ struct wprobe_place {
 struct trace_wprobe {
 	struct dyn_event		devent;
 	struct wprobe_place		place;
+	char				*name;
 	struct perf_event * __percpu	*events;
 	bool				used_locally;
 	struct trace_probe		tp;
@@ -413,22 +415,37 @@ static void print_place(char *buf, size_t size, const struct wprobe_place *place
 #define PLACE_SIZE	(MAX_ARGSTR_LEN + KSYM_NAME_LEN + 1)
 
 static const char *wprobe_errors[] = {
-	"No breakpoint register is free on all CPUs; see hw_breakpoint/slots in debugfs",
+	"No breakpoint register is free on all CPUs",
 	"The breakpoint cannot be registered",
 };
+
+#define HOLDERS_SIZE	256
+
+/* A comment for the definition in the error log */
+static void print_holders(char *buf, size_t size)
+{
+	char *holders __free(kfree) = kmalloc(HOLDERS_SIZE, GFP_KERNEL);
+
+	if (!holders)
+		return;
+	hw_breakpoint_holders(holders, HOLDERS_SIZE);
+	if (*holders)
+		snprintf(buf, size, " # held by %s", holders);
+}
 
 /* The reason for which an event cannot be enabled goes to the error log. */
 static void log_enable_error(struct trace_wprobe *tw, struct trace_array *tr, int err)
 {
-	size_t size = PLACE_SIZE + 2 * MAX_EVENT_NAME_LEN;
+	size_t size = PLACE_SIZE + 2 * MAX_EVENT_NAME_LEN + HOLDERS_SIZE;
 	char *text __free(kfree) = kmalloc(size, GFP_KERNEL);
 	int len;
 
 	if (!text)
 		return;
-	len = scnprintf(text, size, "w:%s/%s ", trace_probe_group_name(&tw->tp),
-			trace_probe_name(&tw->tp));
+	len = scnprintf(text, size, "w:%s ", tw->name);
 	print_place(text + len, size - len, &tw->place);
+	if (err == -ENOSPC)
+		print_holders(text + strlen(text), size - strlen(text));
 	tracing_log_err(tr, "trace_wprobe", text, wprobe_errors, err != -ENOSPC, len);
 }
 
@@ -438,7 +455,7 @@ static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
 	struct perf_event * __percpu *events;
 	int err;
 
-	events = register_wide_hw_breakpoint(&attr, wprobe_hit, tw);
+	events = register_named_wide_hw_breakpoint(&attr, wprobe_hit, tw, tw->name);
 	err = PTR_ERR_OR_ZERO((void __force *)events);
 	if (err) {
 		log_enable_error(tw, tr, err);
@@ -703,6 +720,7 @@ static void free_wprobe(struct trace_wprobe *tw)
 {
 	trace_probe_cleanup(&tw->tp);
 	kfree(tw->place.symbol);
+	kfree(tw->name);
 	kfree(tw);
 }
 
@@ -717,8 +735,10 @@ static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
 	tw = kzalloc(struct_size(tw, tp.args, nargs), GFP_KERNEL);
 	if (!tw)
 		return ERR_PTR(-ENOMEM);
-	err = trace_probe_init(&tw->tp, event, group, false, nargs);
+	tw->name = kasprintf(GFP_KERNEL, "%s/%s", group, event);
+	err = tw->name ? trace_probe_init(&tw->tp, event, group, false, nargs) : -ENOMEM;
 	if (err) {
+		kfree(tw->name);
 		kfree(tw);
 		return ERR_PTR(err);
 	}

@@ -14,8 +14,9 @@
  * nothing, because the address cannot be watched or is not the one to clear, takes
  * nothing off.
  *
- * Locking: event_mutex.  A trigger holds a reference to its watch event and keeps
- * it enabled, softly, from before it can run until no CPU runs it any more.
+ * Locking: event_mutex.  A trigger holds a reference to its own event, and to its
+ * watch event, which it keeps enabled, softly, from before it can run until no CPU
+ * runs it any more.
  */
 
 #include <linux/atomic.h>
@@ -38,7 +39,8 @@
  * struct wprobe_trigger - what a trigger does
  * @tw: the watch event
  * @file: its file in the instance of the trigger
- * @field: field of the trigger's event that holds an address, or NULL
+ * @call: the event that has the trigger
+ * @field: field of @call that holds an address, or NULL
  * @expr: @field with offset or member, as it was written
  * @offset: added to the address
  * @clear: stop watching
@@ -48,6 +50,7 @@
 struct wprobe_trigger {
 	struct trace_wprobe		*tw;
 	struct trace_event_file		*file;
+	struct trace_event_call		*call;
 	struct ftrace_event_field	*field;
 	char				*expr;
 	long				offset;
@@ -385,6 +388,13 @@ static int init_trigger(struct event_trigger_data *data)
 	return event_trigger_init(data);
 }
 
+static void release_events(struct wprobe_trigger *wt)
+{
+	trace_event_enable_disable(wt->file, 0, 1);
+	trace_event_put_ref(wt->file->event_call);
+	trace_event_put_ref(wt->call);
+}
+
 /*
  * The trigger is on no list, but CPUs may be running it: the watch event is
  * disabled, and its breakpoints freed, only after the last of them.
@@ -396,8 +406,7 @@ static void free_trigger(struct event_trigger_data *data)
 	if (WARN_ON_ONCE(data->ref <= 0) || --data->ref)
 		return;
 	tracepoint_synchronize_unregister();
-	trace_event_enable_disable(wt->file, 0, 1);
-	trace_event_put_ref(wt->file->event_call);
+	release_events(wt);
 	trigger_data_free(data);
 	free_wt(wt);
 }
@@ -480,23 +489,38 @@ static int remove_trigger(struct wprobe_parse *p, struct event_command *cmd_ops)
 	return 0;
 }
 
-/* Takes a reference to the watch event and enables it, softly. */
-static int hold_event(struct wprobe_parse *p)
+static int enable_softly(struct trace_event_file *file)
+{
+	int err = trace_event_enable_disable(file, 1, 1);
+
+	/* The failed call has left its count and the flags. */
+	if (err)
+		trace_event_enable_disable(file, 0, 1);
+	return err;
+}
+
+/*
+ * Takes a reference to the watch event and enables it, softly.  The event that gets
+ * the trigger stays, too: events of a module that is unloaded go without asking
+ * their triggers.
+ */
+static int hold_events(struct wprobe_parse *p)
 {
 	struct trace_event_file *file = p->wt->file;
 	int err;
 
-	if (!trace_event_try_get_ref(file->event_call))
+	if (!trace_event_try_get_ref(p->file->event_call))
 		return -EBUSY;
-	err = trace_event_enable_disable(file, 1, 1);
-	if (err) {
-		/* The failed one has left its count and the flags. */
-		trace_event_enable_disable(file, 0, 1);
+	err = trace_event_try_get_ref(file->event_call) ? 0 : -EBUSY;
+	if (!err) {
+		err = enable_softly(file);
+		if (!err)
+			return 0;
 		trace_event_put_ref(file->event_call);
-		return parse_error(p, p->start, NO_ENABLE, err);
+		parse_error(p, p->start, NO_ENABLE, err);
 	}
-
-	return 0;
+	trace_event_put_ref(p->file->event_call);
+	return err;
 }
 
 /* From here on @data has @p->wt, if this does not fail. */
@@ -512,7 +536,7 @@ static int add_data(struct wprobe_parse *p, struct event_command *cmd_ops,
 	err = event_trigger_set_filter(cmd_ops, p->file, filter, data);
 	if (err < 0)
 		return parse_error(p, at, BAD_FILTER, err);
-	err = hold_event(p);
+	err = hold_events(p);
 	if (err)
 		return err;
 
@@ -521,8 +545,7 @@ static int add_data(struct wprobe_parse *p, struct event_command *cmd_ops,
 	err = reg_trigger(NULL, data, p->file);
 	if (err) {
 		data->private_data = NULL;
-		trace_event_enable_disable(p->wt->file, 0, 1);
-		trace_event_put_ref(p->wt->file->event_call);
+		release_events(p->wt);
 	}
 	return err;
 }
@@ -580,6 +603,7 @@ static int parse_trigger(struct event_command *cmd_ops, struct trace_event_file 
 	if (!p.wt)
 		return -ENOMEM;
 	p.wt->clear = !strcmp(cmd, "clear_wprobe");
+	p.wt->call = file->event_call;
 	err = parse_text(&p, cmd_ops, param_and_filter);
 	if (err || p.remove)
 		free_wt(p.wt);

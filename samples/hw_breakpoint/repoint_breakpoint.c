@@ -11,7 +11,7 @@
  * events: a handler runs in #DB, where printk() is no good idea.
  */
 #include <linux/err.h>
-#include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_wide.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>

@@ -117,7 +117,7 @@ static char *join_lines(const struct holders *holders)
 static const char *advice(bool flexible)
 {
 	if (flexible)
-		return "close one of these: flexible breakpoints need one register that no guaranteed one holds";
+		return "close one of these: guaranteed breakpoints leave no register to flexible ones";
 	if (caps_config_bit("flexible"))
 		return "close one of these, or use -F to share the registers that are left";
 	return "close one of these; this kernel cannot share registers (no format/flexible)";
@@ -128,14 +128,14 @@ void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bo
 {
 	struct holders holders = { .syms = syms, .pid = pid };
 	unsigned int nr = caps_registers(execute);
-	char *why;
+	char *what, *why;
 
+	what = xasprintf("%s: no debug register available in process %d", loc->text, pid);
 	why = slots_try_read(&holders.slots);
 	if (why)
-		die("%s: no debug register available in process %d: other breakpoints hold the %u registers\n  their owners are not known: %s\n  %s",
-		    loc->text, pid, nr, why, advice(flexible));
+		die("%s: other breakpoints hold the %u registers\n  %s: %s\n  %s", what, nr,
+		    "their owners are not known", why, advice(flexible));
 	holders.same_pids = slots_same_pids();
 	collect(&holders);
-	die("%s: no debug register available in process %d, all %u are held:%s\n  %s", loc->text,
-	    pid, nr, join_lines(&holders), advice(flexible));
+	die("%s, all %u are held:%s\n  %s", what, nr, join_lines(&holders), advice(flexible));
 }

@@ -17,7 +17,9 @@
  *   access        find the instruction that made an access
  *   unwind        callers of an access
  *   kallsyms      symbols of the kernel
+ *   json          output for programs
  *   report        output of watch and stat
+ *   term          colours and a summary on a terminal
  *   slots         parse the list of claims and registers in debugfs
  *   slots_report  output of slots
  *   holders       explain that no register is available

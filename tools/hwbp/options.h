@@ -33,10 +33,15 @@ parse_opt_cb options_pid;
 parse_opt_cb options_cpu;
 parse_opt_cb options_megabytes;
 
-#define OPT_COUNT(s, l, v, a, h)	OPT_CALLBACK(s, l, check_vtype(v, uint64_t *), a, h, options_count)
-#define OPT_SECONDS(s, l, v, h)		OPT_CALLBACK(s, l, check_vtype(v, uint64_t *), "SECONDS", h, options_seconds)
-#define OPT_PID(s, l, v, h)		OPT_CALLBACK(s, l, check_vtype(v, pid_t *), "PID", h, options_pid)
-#define OPT_CPU(s, l, v, h)		OPT_CALLBACK(s, l, check_vtype(v, int *), "CPU", h, options_cpu)
-#define OPT_MEGABYTES(s, l, v, h)	OPT_CALLBACK(s, l, check_vtype(v, unsigned int *), "MB", h, options_megabytes)
+#define OPT_COUNT(s, l, v, a, h) \
+	OPT_CALLBACK(s, l, check_vtype(v, uint64_t *), a, h, options_count)
+#define OPT_SECONDS(s, l, v, h) \
+	OPT_CALLBACK(s, l, check_vtype(v, uint64_t *), "SECONDS", h, options_seconds)
+#define OPT_PID(s, l, v, h) \
+	OPT_CALLBACK(s, l, check_vtype(v, pid_t *), "PID", h, options_pid)
+#define OPT_CPU(s, l, v, h) \
+	OPT_CALLBACK(s, l, check_vtype(v, int *), "CPU", h, options_cpu)
+#define OPT_MEGABYTES(s, l, v, h) \
+	OPT_CALLBACK(s, l, check_vtype(v, unsigned int *), "MB", h, options_megabytes)
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Output of 'hwbp watch' and 'hwbp stat': hits, and the counts per instruction. */
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <perf/event.h>
 #include <perf/evsel.h>
@@ -7,13 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "kallsyms.h"
 #include "report.h"
+#include "term.h"
 #include "unwind.h"
 #include "util.h"
 
 #define NR_BUCKETS	1024
 #define MAX_CALLERS	32
+
+/* Lines of the summary on a terminal */
+#define LIVE_LINES	9
 
 /* Counts are not scaled if a place was watched for at least this part of the time. */
 #define FULL_SHARE	99.9
@@ -44,6 +50,7 @@ struct spot {
 struct report {
 	const struct watch_options *opt;
 	FILE *out;
+	struct term term;
 	uint64_t start;
 	const struct location *locs;
 	size_t nr_locs;
@@ -61,6 +68,7 @@ struct report *report_new(const struct watch_options *opt)
 
 	rep->opt = opt;
 	rep->out = open_output(opt->out);
+	term_init(&rep->term, rep->out, opt->plain || opt->json);
 	return rep;
 }
 
@@ -108,6 +116,38 @@ static void set_locations(struct report *rep, const struct location *locs)
 	}
 }
 
+static void json_location(const struct report *rep, const struct location *loc,
+			  const struct target *t)
+{
+	static const char *const access[] = { "w", "rw", "x" };
+	struct json json = json_begin(rep->out, "place");
+
+	json_string(&json, "place", loc->text);
+	json_string(&json, "access", access[rep->opt->access]);
+	json_address(&json, "address", loc->address);
+	if (rep->opt->access != ACCESS_X)
+		json_int(&json, "len", loc->len);
+	json_bool(&json, "multiplexed", rep->opt->flexible);
+	json_int(&json, "pid", t->pid);
+	json_string(&json, "program", symbols_program(rep->syms));
+	json_end(&json);
+}
+
+static void print_begin(const struct report *rep, const struct target *t)
+{
+	size_t i;
+
+	for (i = 0; i < rep->nr_locs; i++)
+		print_location(rep, &rep->locs[i], t);
+	if (rep->opt->flexible)
+		fprintf(rep->out, "multiplexed: each place is watched for a part of the time\n");
+	if (!rep->opt->record)
+		return;
+	fprintf(rep->out, "\n%11s  %-15s %7s %3s  ", "TIME", "COMM", "TID", "CPU");
+	print_place(rep, "PLACE");
+	fprintf(rep->out, "%-35s %s\n", "INSTRUCTION", "SOURCE");
+}
+
 void report_begin(struct report *rep, const struct location *locs, struct symbols *syms,
 		  const struct target *t, uint64_t start)
 {
@@ -118,15 +158,10 @@ void report_begin(struct report *rep, const struct location *locs, struct symbol
 	set_locations(rep, locs);
 	if (rep->opt->callers)
 		rep->unwinder = unwinder_new(syms, t->pid);
-	for (i = 0; i < rep->nr_locs; i++)
-		print_location(rep, &locs[i], t);
-	if (rep->opt->flexible)
-		fprintf(rep->out, "multiplexed: each place is watched for a part of the time\n");
-	if (rep->opt->record) {
-		fprintf(rep->out, "\n%11s  %-15s %7s %3s  ", "TIME", "COMM", "TID", "CPU");
-		print_place(rep, "PLACE");
-		fprintf(rep->out, "%-35s %s\n", "INSTRUCTION", "SOURCE");
-	}
+	if (!rep->opt->json)
+		print_begin(rep, t);
+	for (i = 0; rep->opt->json && i < rep->nr_locs; i++)
+		json_location(rep, &locs[i], t);
 	report_flush(rep);
 }
 
@@ -217,10 +252,15 @@ static struct spot *spot_of_caller(struct report *rep, uint64_t ip)
 	return spot;
 }
 
-static void print_callers(struct report *rep, const struct hit *hit)
+static void print_instruction(const struct report *rep, const struct place *place)
 {
-	uint64_t ips[MAX_CALLERS];
-	size_t i, nr = unwinder_callers(rep->unwinder, hit->user, ips, MAX_CALLERS);
+	fprintf(rep->out, "%s%-35s%s %s\n", term_style(&rep->term, STYLE_PLACE), place->where,
+		term_reset(&rep->term), place->source);
+}
+
+static void print_callers(struct report *rep, const uint64_t *ips, size_t nr)
+{
+	size_t i;
 
 	for (i = 0; i < nr; i++) {
 		struct spot *spot = spot_of_caller(rep, ips[i]);
@@ -230,19 +270,76 @@ static void print_callers(struct report *rep, const struct hit *hit)
 	}
 }
 
+static void print_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
+		      const struct spot *spot)
+{
+	uint64_t us = ns / 1000;
+
+	fprintf(rep->out, "%s%4" PRIu64 ".%06" PRIu64 "%s  %-15s %7d %3u  ",
+		term_style(&rep->term, STYLE_WEAK), us / 1000000, us % 1000000,
+		term_reset(&rep->term), comm, hit->tid, hit->cpu);
+	print_place(rep, rep->locs[hit->loc].text);
+	print_instruction(rep, &spot->place);
+}
+
+static void json_place(struct json *json, const struct place *place)
+{
+	json_string(json, "instruction", place->where);
+	json_string(json, "function", place->function);
+	json_string(json, "source", *place->source ? place->source : NULL);
+}
+
+static void json_callers(struct json *json, struct report *rep, const uint64_t *ips, size_t nr)
+{
+	size_t i;
+
+	json_array_begin(json, "callers");
+	for (i = 0; i < nr; i++) {
+		json_element_begin(json);
+		json_address(json, "ip", ips[i]);
+		json_place(json, &spot_of_caller(rep, ips[i])->place);
+		json_element_end(json);
+	}
+	json_array_end(json);
+}
+
+static void json_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
+		     const struct spot *spot, const uint64_t *ips, size_t nr_ips)
+{
+	struct json json = json_begin(rep->out, "hit");
+
+	json_seconds(&json, "time", ns);
+	json_string(&json, "comm", comm);
+	json_int(&json, "pid", hit->pid);
+	json_int(&json, "tid", hit->tid);
+	json_int(&json, "cpu", hit->cpu);
+	json_string(&json, "place", rep->locs[hit->loc].text);
+	json_address(&json, "ip", hit->ip);
+	json_bool(&json, "kernel", hit->kernel);
+	json_place(&json, &spot->place);
+	if (rep->unwinder)
+		json_callers(&json, rep, ips, nr_ips);
+	json_end(&json);
+}
+
 void report_hit(struct report *rep, const struct hit *hit, struct tasks *tasks)
 {
+	uint64_t ns = hit->time > rep->start ? hit->time - rep->start : 0;
+	const char *comm = tasks_name(tasks, hit->tid);
 	struct spot *spot = spot_of_hit(rep, hit);
-	uint64_t us = hit->time > rep->start ? (hit->time - rep->start) / 1000 : 0;
+	uint64_t ips[MAX_CALLERS];
+	size_t nr_ips = 0;
 
 	spot->hits++;
 	rep->hits++;
-	fprintf(rep->out, "%4" PRIu64 ".%06" PRIu64 "  %-15s %7d %3u  ", us / 1000000,
-		us % 1000000, tasks_name(tasks, hit->tid), hit->tid, hit->cpu);
-	print_place(rep, rep->locs[hit->loc].text);
-	fprintf(rep->out, "%-35s %s\n", spot->place.where, spot->place.source);
 	if (rep->unwinder && hit->user)
-		print_callers(rep, hit);
+		nr_ips = unwinder_callers(rep->unwinder, hit->user, ips, MAX_CALLERS);
+	if (rep->opt->json) {
+		json_hit(rep, hit, comm, ns, spot, ips, nr_ips);
+		return;
+	}
+	print_hit(rep, hit, comm, ns, spot);
+	print_callers(rep, ips, nr_ips);
 }
 
 static void forget_range(struct spot **table, uint64_t start, uint64_t len)
@@ -276,7 +373,7 @@ static double share_of(const struct counts *counts)
 
 static int by_text(const void *a, const void *b)
 {
-	const struct spot *x = *(struct spot *const *)a, *y = *(struct spot *const *)b;
+	const struct spot *x = a, *y = b;
 	int diff = strcmp(x->place.where, y->place.where);
 
 	if (!diff)
@@ -286,14 +383,14 @@ static int by_text(const void *a, const void *b)
 
 static int by_hits(const void *a, const void *b)
 {
-	const struct spot *x = *(struct spot *const *)a, *y = *(struct spot *const *)b;
+	const struct spot *x = a, *y = b;
 
 	if (x->hits != y->hits)
 		return x->hits < y->hits ? 1 : -1;
 	return by_text(a, b);
 }
 
-static size_t collect(struct report *rep, struct spot ***list)
+static size_t collect(struct report *rep, struct spot **list)
 {
 	size_t i, nr = 0, room = 0;
 	struct spot *spot;
@@ -302,7 +399,7 @@ static size_t collect(struct report *rep, struct spot ***list)
 	for (i = 0; i < NR_BUCKETS; i++) {
 		for (spot = rep->bucket[i]; spot; spot = spot->next) {
 			GROW(*list, nr, room);
-			(*list)[nr++] = spot;
+			(*list)[nr++] = *spot;
 		}
 	}
 	return nr;
@@ -312,14 +409,14 @@ static size_t collect(struct report *rep, struct spot ***list)
  * Merge spots of the same place and instruction, which may be reported at several
  * addresses.
  */
-static size_t merge(struct spot **list, size_t nr)
+static size_t merge(struct spot *list, size_t nr)
 {
 	size_t i, kept = 0;
 
 	qsort(list, nr, sizeof(*list), by_text);
 	for (i = 0; i < nr; i++) {
 		if (kept && !by_text(&list[kept - 1], &list[i]))
-			list[kept - 1]->hits += list[i]->hits;
+			list[kept - 1].hits += list[i].hits;
 		else
 			list[kept++] = list[i];
 	}
@@ -376,13 +473,13 @@ static void print_scaled(const struct report *rep, const struct counts *counts)
 
 static void print_spot(const struct report *rep, const struct spot *spot, uint64_t total)
 {
-	fprintf(rep->out, "%11" PRIu64 " %7.2f%%  ", spot->hits,
-		total ? 100.0 * spot->hits / total : 0.0);
+	fprintf(rep->out, "%s%11" PRIu64 "%s %7.2f%%  ", term_style(&rep->term, STYLE_STRONG),
+		spot->hits, term_reset(&rep->term), total ? 100.0 * spot->hits / total : 0.0);
 	print_place(rep, rep->locs[spot->loc].text);
-	fprintf(rep->out, "%-35s %s\n", spot->place.where, spot->place.source);
+	print_instruction(rep, &spot->place);
 }
 
-static void print_spots(const struct report *rep, struct spot **list, size_t nr)
+static void print_spots(const struct report *rep, const struct spot *list, size_t nr)
 {
 	uint64_t total = 0;
 	size_t i;
@@ -393,9 +490,9 @@ static void print_spots(const struct report *rep, struct spot **list, size_t nr)
 	print_place(rep, "PLACE");
 	fprintf(rep->out, "%-35s %s\n", "INSTRUCTION", "SOURCE");
 	for (i = 0; i < nr; i++)
-		total += list[i]->hits;
+		total += list[i].hits;
 	for (i = 0; i < nr; i++)
-		print_spot(rep, list[i], total);
+		print_spot(rep, &list[i], total);
 }
 
 static uint64_t sum_lost(const struct report *rep, const struct counts *counts)
@@ -408,28 +505,87 @@ static uint64_t sum_lost(const struct report *rep, const struct counts *counts)
 	return lost;
 }
 
-void report_places(struct report *rep, const struct counts *counts)
+static void scale_spots(struct spot *list, size_t nr, const struct counts *counts)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		list[i].hits = scale(list[i].hits, &counts[list[i].loc]);
+	if (nr)
+		qsort(list, nr, sizeof(*list), by_hits);
+}
+
+static void print_places(struct report *rep, const struct counts *counts,
+			 const struct spot *list, size_t nr)
 {
 	uint64_t us = (now_ns() - rep->start) / 1000, lost = sum_lost(rep, counts);
-	struct spot **list;
-	size_t i, nr;
 
-	nr = collect(rep, &list);
-	nr = nr ? merge(list, nr) : 0;
 	fprintf(rep->out, "\n%" PRIu64 " hit%s at %zu place%s in %" PRIu64 ".%03" PRIu64 " s\n",
 		rep->hits, plural(rep->hits), nr, plural(nr), us / 1000000, us / 1000 % 1000);
-	if (is_multiplexed(rep, counts)) {
+	if (is_multiplexed(rep, counts))
 		print_scaled(rep, counts);
-		for (i = 0; i < nr; i++)
-			list[i]->hits = scale(list[i]->hits, &counts[list[i]->loc]);
-		if (nr)
-			qsort(list, nr, sizeof(*list), by_hits);
-	}
 	print_spots(rep, list, nr);
 	if (lost)
 		fprintf(rep->out, "%" PRIu64 " more hit%s lost: a buffer was full\n", lost,
 			plural(lost));
+}
+
+static void json_spot(const struct report *rep, const struct spot *spot)
+{
+	struct json json = json_begin(rep->out, "instruction");
+
+	json_string(&json, "place", rep->locs[spot->loc].text);
+	json_u64(&json, "hits", spot->hits);
+	json_place(&json, &spot->place);
+	json_end(&json);
+}
+
+static void json_counts(const struct report *rep, const struct location *loc,
+			const struct counts *counts)
+{
+	struct json json = json_begin(rep->out, "count");
+
+	json_string(&json, "place", loc->text);
+	json_u64(&json, "hits", counts->hits);
+	json_u64(&json, "scaled", scale(counts->hits, counts));
+	json_seconds(&json, "enabled", counts->enabled_ns);
+	json_seconds(&json, "running", counts->running_ns);
+	json_u64(&json, "lost", counts->lost);
+	json_end(&json);
+}
+
+static void json_end_of_report(const struct report *rep)
+{
+	struct json json = json_begin(rep->out, "end");
+
+	json_seconds(&json, "time", now_ns() - rep->start);
+	json_end(&json);
+}
+
+/* Instructions by the number of their hits, scaled if places are multiplexed */
+static size_t rank_spots(struct report *rep, const struct counts *counts, struct spot **list)
+{
+	size_t nr = collect(rep, list);
+
+	nr = nr ? merge(*list, nr) : 0;
+	if (is_multiplexed(rep, counts))
+		scale_spots(*list, nr, counts);
+	return nr;
+}
+
+void report_places(struct report *rep, const struct counts *counts)
+{
+	struct spot *list;
+	size_t i, nr = rank_spots(rep, counts, &list);
+
+	term_end(&rep->term);
+	if (!rep->opt->json)
+		print_places(rep, counts, list, nr);
+	for (i = 0; rep->opt->json && i < nr; i++)
+		json_spot(rep, &list[i]);
 	free(list);
+	if (rep->opt->json)
+		report_counts(rep, counts);
 	report_flush(rep);
 }
 
@@ -454,7 +610,67 @@ void report_counts(struct report *rep, const struct counts *counts)
 {
 	size_t i;
 
-	for (i = 0; i < rep->nr_locs; i++)
-		print_counts(rep, &rep->locs[i], &counts[i]);
+	term_end(&rep->term);
+	for (i = 0; i < rep->nr_locs; i++) {
+		if (rep->opt->json)
+			json_counts(rep, &rep->locs[i], &counts[i]);
+		else
+			print_counts(rep, &rep->locs[i], &counts[i]);
+	}
+	if (rep->opt->json)
+		json_end_of_report(rep);
 	report_flush(rep);
+}
+
+/* ---- summary on a terminal ---- */
+
+static void live_spots(struct report *rep, const struct counts *counts, FILE *text)
+{
+	struct spot *list;
+	size_t i, nr = rank_spots(rep, counts, &list);
+
+	for (i = 0; i < nr && i < LIVE_LINES - 1; i++) {
+		fprintf(text, "%11" PRIu64 "  ", list[i].hits);
+		if (rep->nr_locs > 1)
+			fprintf(text, "%-*s  ", rep->place_width, rep->locs[list[i].loc].text);
+		fprintf(text, "%-35s %s\n", list[i].place.where, list[i].place.source);
+	}
+	free(list);
+}
+
+static void live_counts(const struct report *rep, const struct counts *counts, FILE *text)
+{
+	size_t i;
+
+	for (i = 0; i < rep->nr_locs; i++)
+		fprintf(text, "%11" PRIu64 "  %s\n", scale(counts[i].hits, &counts[i]),
+			rep->locs[i].text);
+}
+
+bool report_is_live(const struct report *rep)
+{
+	return rep->term.live;
+}
+
+void report_live(struct report *rep, const struct counts *counts)
+{
+	unsigned int lines = rep->opt->record ? LIVE_LINES : rep->nr_locs + 1;
+	uint64_t ms = (now_ns() - rep->start) / 1000000;
+	char *text = NULL;
+	FILE *stream;
+	size_t size;
+
+	lines = term_room(&rep->term, lines);
+	stream = lines ? open_memstream(&text, &size) : NULL;
+	if (!stream)
+		return;
+	fprintf(stream, "---- %" PRIu64 ".%" PRIu64 " s%s, ^C ends ----\n", ms / 1000,
+		ms / 100 % 10, is_multiplexed(rep, counts) ? ", counts are scaled" : "");
+	if (rep->opt->record)
+		live_spots(rep, counts, stream);
+	else
+		live_counts(rep, counts, stream);
+	fclose(stream);
+	term_draw(&rep->term, text, lines);
+	free(text);
 }

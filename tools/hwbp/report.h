@@ -26,6 +26,10 @@ void report_unmapped(struct report *rep, uint64_t start, uint64_t len);
 
 void report_flush(struct report *rep);
 
+/* Show the counts so far at the bottom of the terminal, if the output is one. */
+bool report_is_live(const struct report *rep);
+void report_live(struct report *rep, const struct counts *counts);
+
 /* Print the counts per instruction, or per place; @counts has an entry per place. */
 void report_places(struct report *rep, const struct counts *counts);
 void report_counts(struct report *rep, const struct counts *counts);

@@ -285,8 +285,8 @@ static char *unreadable(const char *path, int err)
 	if (err != ENOENT)
 		return xasprintf("cannot read %s: %s", SLOTS_FILE, strerror(err));
 	if (access(DEBUGFS, F_OK))
-		return xasprintf("%s does not exist: this kernel has no debugfs, or sysfs is not mounted",
-				 DEBUGFS);
+		return xasprintf("%s does not exist: %s", DEBUGFS,
+				 "this kernel has no debugfs, or sysfs is not mounted");
 	if (!is_debugfs(DEBUGFS))
 		return xasprintf("debugfs is not mounted (mount -t debugfs none %s)", DEBUGFS);
 	return xasprintf("this kernel does not list breakpoints: %s does not exist", SLOTS_FILE);

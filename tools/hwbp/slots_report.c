@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "kallsyms.h"
 #include "slots.h"
 #include "slots_report.h"
@@ -521,6 +522,109 @@ static void print_view(const struct view *view)
 	print_full(view);
 }
 
+/* ---- JSON ---- */
+
+static void json_classes(const struct slots *slots)
+{
+	struct json json;
+	unsigned int i;
+
+	for (i = 0; i < slots->nr_classes; i++) {
+		json = json_begin(stdout, "class");
+		json_string(&json, "name", slots->classes[i].name);
+		json_int(&json, "registers", slots->classes[i].slots);
+		json_end(&json);
+	}
+}
+
+/* A CPU or task that is not the subject of the line is null. */
+static void json_holder(struct json *json, const char *key, int value, bool known)
+{
+	if (known)
+		json_int(json, key, value);
+	else
+		json_string(json, key, NULL);
+}
+
+static void json_breakpoint(struct json *json, const struct view *view, const struct holding *h)
+{
+	char *owner = slots_owner_text(h->owner, view->same_pids);
+
+	if (h->class >= 0)
+		json_string(json, "class", view->slots.classes[h->class].name);
+	json_bool(json, "flexible", h->flexible);
+	json_string(json, "access", h->type);
+	json_int(json, "len", h->len);
+	json_address(json, "address", h->address);
+	json_string(json, "symbol", h->name && strcmp(h->name, "-") ? h->name : NULL);
+	json_string(json, "owner", owner);
+	free(owner);
+}
+
+static void json_claim(const struct view *view, const struct holding *h)
+{
+	struct json json = json_begin(stdout, "claim");
+
+	json_holder(&json, "cpu", h->cpu, h->cpu != SLOTS_ANY_CPU);
+	json_holder(&json, "tid", h->pid, h->pid != SLOTS_NO_TASK);
+	if (h->pid != SLOTS_NO_TASK)
+		json_string(&json, "comm", h->comm);
+	json_int(&json, "registers", h->weight);
+	json_breakpoint(&json, view, h);
+	json_end(&json);
+}
+
+static void json_register(const struct view *view, const struct holding *h)
+{
+	struct json json = json_begin(stdout, "register");
+
+	json_int(&json, "cpu", h->cpu);
+	json_int(&json, "number", h->slot);
+	json_bool(&json, "free", h->free);
+	if (!h->free) {
+		json_holder(&json, "tid", h->pid, h->pid != SLOTS_NO_TASK);
+		json_breakpoint(&json, view, h);
+	}
+	json_end(&json);
+}
+
+static void json_claims(const struct view *view, const struct holding_list *claims)
+{
+	size_t i;
+
+	for (i = 0; i < claims->nr; i++) {
+		if (wants_claim(view, &claims->entries[i]))
+			json_claim(view, &claims->entries[i]);
+	}
+}
+
+static void json_cpu(const struct view *view, const struct slots_cpu *cpu)
+{
+	size_t i;
+
+	if (!view->process)
+		json_claims(view, &cpu->claims);
+	for (i = 0; i < cpu->registers.nr; i++) {
+		if (wants_register(view, &cpu->registers.entries[i]))
+			json_register(view, &cpu->registers.entries[i]);
+	}
+}
+
+static void json_view(const struct view *view)
+{
+	size_t i;
+
+	json_classes(&view->slots);
+	if (!view->process)
+		json_claims(view, &view->slots.wide);
+	for (i = 0; i < view->slots.nr_cpus; i++) {
+		if (wants_cpu(view, &view->slots.cpus[i]))
+			json_cpu(view, &view->slots.cpus[i]);
+	}
+	for (i = 0; i < view->nr_tasks; i++)
+		json_claims(view, &view->tasks[i].task->claims);
+}
+
 void slots_report(const struct slots_options *opt)
 {
 	struct view view = { .process = opt->pid, .cpu = opt->cpu };
@@ -530,6 +634,9 @@ void slots_report(const struct slots_options *opt)
 	choose_tasks(&view);
 	check_choice(&view);
 	find_names(&view);
-	print_view(&view);
+	if (opt->json)
+		json_view(&view);
+	else
+		print_view(&view);
 	flush_output(stdout);
 }

@@ -18,6 +18,7 @@ struct text;
  * @all: show all bytes and all symbols
  * @quiet: show only the counts
  * @areas: show whole areas of text, too
+ * @json: print JSON
  * @ring_mb: buffer size of each CPU in MB, 0 for the default
  */
 struct text_options {
@@ -27,6 +28,7 @@ struct text_options {
 	bool all;
 	bool quiet;
 	bool areas;
+	bool json;
 	unsigned int ring_mb;
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "text_names.h"
 #include "text_report.h"
 #include "util.h"
@@ -68,8 +69,9 @@ void text_report_prepare(struct text_report *rep)
 void text_report_begin(struct text_report *rep, uint64_t start)
 {
 	rep->start = start;
-	fprintf(rep->out, "changes of kernel text on all CPUs\n");
-	if (!rep->opt->quiet)
+	if (!rep->opt->json)
+		fprintf(rep->out, "changes of kernel text on all CPUs\n");
+	if (!rep->opt->quiet && !rep->opt->json)
 		fprintf(rep->out, "\n%11s %3s  %-18s  %-35s %6s  %s\n", "TIME", "CPU",
 			"ADDRESS", "SYMBOL", "LENGTH", "OLD -> NEW");
 	flush_output(rep->out);
@@ -117,6 +119,31 @@ static char *place_text(const char *name, uint64_t offset)
 		module = name + strlen(name);
 	return xasprintf("%.*s+%#lx%s", (int)(module - name), name, (unsigned long)offset,
 			 module);
+}
+
+static struct json json_record(const struct text_report *rep, const char *type, uint64_t time,
+			       uint32_t cpu)
+{
+	struct json json = json_begin(rep->out, type);
+
+	json_seconds(&json, "time", time - rep->start);
+	json_int(&json, "cpu", cpu);
+	return json;
+}
+
+/* Text that was not there before, or is gone, has no bytes. */
+static void json_change(const struct text_report *rep, const struct text_change *change,
+			const char *name, uint64_t offset)
+{
+	struct json json = json_record(rep, "change", change->time, change->cpu);
+
+	json_address(&json, "address", change->address);
+	json_string(&json, "symbol", name);
+	if (name)
+		json_u64(&json, "offset", offset);
+	json_bytes(&json, "old", change->old_bytes, change->old_len);
+	json_bytes(&json, "new", change->new_bytes, change->new_len);
+	json_end(&json);
 }
 
 static void print_change(struct text_report *rep, const struct text_change *change,
@@ -178,7 +205,11 @@ void text_report_change(struct text_report *rep, const struct text_change *chang
 		rep->changes++;
 		count_change(rep, name ? name : "-", start);
 	}
-	if (!rep->opt->quiet)
+	if (rep->opt->quiet)
+		return;
+	if (rep->opt->json)
+		json_change(rep, change, name, name ? change->address - start : 0);
+	else
 		print_change(rep, change, name, name ? change->address - start : 0);
 }
 
@@ -194,6 +225,27 @@ static const char *kind_text(unsigned int kind)
 	}
 }
 
+static void print_area(const struct text_report *rep, const struct text_area *area,
+		       const char *name)
+{
+	print_time(rep, area->time, area->cpu);
+	print_place(rep, area->address, name, area->len);
+	fprintf(rep->out, "symbol %s (%s)\n", area->gone ? "unregistered" : "registered",
+		kind_text(area->kind));
+}
+
+static void json_area(const struct text_report *rep, const struct text_area *area)
+{
+	struct json json = json_record(rep, area->gone ? "unregister" : "register", area->time,
+				       area->cpu);
+
+	json_address(&json, "address", area->address);
+	json_u64(&json, "len", area->len);
+	json_string(&json, "symbol", area->name);
+	json_string(&json, "kind", kind_text(area->kind));
+	json_end(&json);
+}
+
 void text_report_area(struct text_report *rep, const struct text_area *area)
 {
 	char *name = printable(xstrdup(area->name));
@@ -205,12 +257,10 @@ void text_report_area(struct text_report *rep, const struct text_area *area)
 	if (area->time >= rep->start) {
 		rep->registered += !area->gone;
 		rep->unregistered += area->gone;
-		if (!rep->opt->quiet) {
-			print_time(rep, area->time, area->cpu);
-			print_place(rep, area->address, name, area->len);
-			fprintf(rep->out, "symbol %s (%s)\n",
-				area->gone ? "unregistered" : "registered", kind_text(area->kind));
-		}
+		if (!rep->opt->quiet && rep->opt->json)
+			json_area(rep, area);
+		else if (!rep->opt->quiet)
+			print_area(rep, area, name);
 	}
 	free(name);
 }
@@ -222,9 +272,17 @@ static const char *plural(uint64_t n)
 
 void text_report_lost(struct text_report *rep, uint64_t time, uint32_t cpu, uint64_t nr)
 {
+	struct json json;
+
 	rep->lost += nr;
 	if (rep->opt->quiet || time < rep->start)
 		return;
+	if (rep->opt->json) {
+		json = json_record(rep, "lost", time, cpu);
+		json_u64(&json, "records", nr);
+		json_end(&json);
+		return;
+	}
 	print_time(rep, time, cpu);
 	fprintf(rep->out, "LOST: %" PRIu64 " record%s of this CPU, the buffer was full\n",
 		nr, plural(nr));
@@ -271,11 +329,10 @@ static void print_symbols(const struct text_report *rep, struct changed **list, 
 		fprintf(rep->out, "%11s %8s  and %zu more (-a shows them)\n", "", "", nr - shown);
 }
 
-void text_report_end(struct text_report *rep, uint64_t lost)
+static void print_end(const struct text_report *rep, struct changed **list, size_t nr,
+		      uint64_t lost)
 {
 	uint64_t us = (now_ns() - rep->start) / 1000;
-	struct changed **list;
-	size_t nr = collect(rep, &list);
 
 	fprintf(rep->out, "\n%" PRIu64 " change%s in %zu symbol%s in %" PRIu64 ".%03" PRIu64 " s\n",
 		rep->changes, plural(rep->changes), nr, plural(nr), us / 1000000,
@@ -291,6 +348,40 @@ void text_report_end(struct text_report *rep, uint64_t lost)
 	if (lost)
 		fprintf(rep->out, "%" PRIu64 " record%s missing; use -b for larger buffers\n", lost,
 			lost == 1 ? " is" : "s are");
+}
+
+static void json_counts(const struct text_report *rep, struct changed **list, size_t nr,
+			uint64_t lost)
+{
+	struct json json;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		json = json_begin(rep->out, "symbol");
+		json_string(&json, "symbol", list[i]->name);
+		json_u64(&json, "changes", list[i]->changes);
+		json_end(&json);
+	}
+	json = json_begin(rep->out, "end");
+	json_seconds(&json, "time", now_ns() - rep->start);
+	json_u64(&json, "changes", rep->changes);
+	json_u64(&json, "new", rep->new_text);
+	json_u64(&json, "gone", rep->gone_text);
+	json_u64(&json, "registered", rep->registered);
+	json_u64(&json, "unregistered", rep->unregistered);
+	json_u64(&json, "lost", lost);
+	json_end(&json);
+}
+
+void text_report_end(struct text_report *rep, uint64_t lost)
+{
+	struct changed **list;
+	size_t nr = collect(rep, &list);
+
+	if (rep->opt->json)
+		json_counts(rep, list, nr, lost);
+	else
+		print_end(rep, list, nr, lost);
 	free(list);
 	flush_output(rep->out);
 }

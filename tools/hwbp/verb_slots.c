@@ -31,6 +31,7 @@ static int run(int argc, const char **argv)
 			"show only this task or, if it is a process, all its threads"),
 		OPT_CPU(0, "cpu", &opt.cpu,
 			"show only this CPU, and claims of tasks that apply to it"),
+		OPT_BOOLEAN(0, "json", &opt.json, "print JSON, one object per line"),
 		/* For tests */
 		{ .type = OPTION_STRING, .long_name = "from", .value = &opt.from,
 		  .argh = "FILE", .help = "read FILE instead of the list in debugfs",

@@ -141,6 +141,7 @@ static int run(int argc, const char **argv)
 		OPT_BOOLEAN('a', "all", &opt.all,
 			    "print all bytes of long changes, and the counts of all symbols"),
 		OPT_BOOLEAN(0, "areas", &opt.areas, "show whole areas of text, too"),
+		OPT_BOOLEAN(0, "json", &opt.json, "print JSON, one object per line"),
 		OPT_BOOLEAN('q', "quiet", &opt.quiet, "print only the counts"),
 		OPT_MEGABYTES('b', "buffer", &opt.ring_mb,
 			      "buffer size of each CPU (default: 4, less with many CPUs)"),

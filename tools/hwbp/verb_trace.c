@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "json.h"
 #include "loop.h"
 #include "options.h"
 #include "util.h"
@@ -60,6 +61,7 @@ static const char *const usage[] = {
  * @output: file for the report, NULL for stdout
  * @max_hits: end after this number of hits, 0 for no limit
  * @max_ns: end after this time, 0 for no limit
+ * @json: print JSON
  * @name: name of the event
  * @instance: directory of the instance
  * @out: the report
@@ -73,6 +75,7 @@ struct trace {
 	const char	*output;
 	uint64_t	max_hits;
 	uint64_t	max_ns;
+	bool		json;
 	char		*name;
 	char		*instance;
 	FILE		*out;
@@ -277,7 +280,8 @@ static void die_unreadable(int err)
 		die("this kernel has no tracing: " TRACEFS " does not exist (CONFIG_FTRACE)");
 	if (access(TRACEFS "/README", F_OK))
 		die("tracefs is not mounted (mount -t tracefs none " TRACEFS ")");
-	die("this kernel has no dynamic trace events: " EVENTS " does not exist (CONFIG_DYNAMIC_EVENTS)");
+	die("this kernel has no dynamic trace events: %s does not exist (%s)", EVENTS,
+	    "CONFIG_DYNAMIC_EVENTS");
 }
 
 /* Name the first thing that is missing. */
@@ -286,8 +290,8 @@ static void check_kernel(const struct trace *t)
 	if (access(EVENTS, W_OK))
 		die_unreadable(errno);
 	if (!file_contains(TRACEFS "/README", WATCH_EVENTS))
-		die("this kernel has no watch events: " TRACEFS "/README lacks '%s' (CONFIG_WPROBE_EVENTS of the hardware breakpoint series); 'hwbp watch' works without them, on memory of processes",
-		    WATCH_EVENTS);
+		die("this kernel has no watch events: %s lacks '%s' (%s)", TRACEFS "/README",
+		    WATCH_EVENTS, "CONFIG_WPROBE_EVENTS of the hardware breakpoint series");
 	if (t->set_on && access(TRACEFS "/events", F_OK))
 		die("this kernel has no trace events: " TRACEFS "/events does not exist");
 }
@@ -316,6 +320,28 @@ static void set_up(struct trace *t)
 
 /* ---- hits ---- */
 
+/* @args is "addr=0x... value=0x..."; an instruction has no value. */
+static void json_hit(const struct trace *t, const char *time, char *task, int cpu,
+		     const char *args, const char *symbol)
+{
+	const char *address = strstr(args, "addr="), *value = strstr(args, "value=");
+	struct json json = json_begin(t->out, "hit");
+	char *dash = strrchr(task, '-');
+
+	/* The time that the trace prints: seconds of its clock */
+	json_u64(&json, "time_us", strtod(time, NULL) * 1e6);
+	json_int(&json, "tid", dash ? atoi(dash + 1) : 0);
+	if (dash)
+		*dash = '\0';
+	json_string(&json, "comm", task);
+	json_int(&json, "cpu", cpu);
+	json_address(&json, "address", address ? strtoull(address + 5, NULL, 16) : 0);
+	if (value)
+		json_address(&json, "value", strtoull(value + 6, NULL, 16));
+	json_string(&json, "instruction", symbol);
+	json_end(&json);
+}
+
 /*
  *   comm-pid   [cpu] flags  time: name: (symbol+off/size) addr=... value=...
  * The name of a thread may contain any character: search from the right.
@@ -339,10 +365,18 @@ static void show_line(struct trace *t, char *line)
 			line[strcspn(line, "\t\n")] = '\0';
 			while (*line && line[strlen(line) - 1] == ' ')
 				line[strlen(line) - 1] = '\0';
-			fprintf(t->out, "%14s  %-20s cpu %d  %s  %s\n", time + 1,
-				printable(line), atoi(cpu), args + 2, symbol);
 			t->nr++;
+			if (t->json)
+				json_hit(t, time + 1, line, atoi(cpu), args + 2, symbol);
+			else
+				fprintf(t->out, "%14s  %-20s cpu %d  %s  %s\n", time + 1,
+					printable(line), atoi(cpu), args + 2, symbol);
 		}
+	} else if (strstr(line, "LOST") && t->json) {
+		struct json json = json_begin(t->out, "lost");
+
+		json_string(&json, "text", line);
+		json_end(&json);
 	} else if (strstr(line, "LOST")) {
 		fprintf(t->out, "%s\n", printable(line));
 	}
@@ -417,6 +451,20 @@ static void check(const struct trace *t)
 		die("the place is ACCESS@PLACE[:LEN], not '%s'", t->spec);
 }
 
+static void print_end(const struct trace *t)
+{
+	struct json json;
+
+	if (!t->json) {
+		fprintf(t->out, "%llu hit%s\n", (unsigned long long)t->nr,
+			t->nr == 1 ? "" : "s");
+		return;
+	}
+	json = json_begin(t->out, "end");
+	json_u64(&json, "hits", t->nr);
+	json_end(&json);
+}
+
 static int run(int argc, const char **argv)
 {
 	struct trace t = { 0 };
@@ -425,6 +473,7 @@ static int run(int argc, const char **argv)
 		OPT_SECONDS('t', "time", &t.max_ns, "end after SECONDS"),
 		OPT_STRING('o', "output", &t.output, "FILE",
 			   "write the report to FILE instead of standard output"),
+		OPT_BOOLEAN(0, "json", &t.json, "print JSON, one object per line"),
 		OPT_STRING(0, "set-on", &t.set_on, "EVENT:FIELD",
 			   "watch the address in FIELD from each EVENT on"),
 		OPT_STRING(0, "clear-on", &t.clear_on, "EVENT[:FIELD]",
@@ -443,7 +492,7 @@ static int run(int argc, const char **argv)
 	show_hits(&t);
 	remove_all(&t);
 	loop_end(&t.loop);
-	fprintf(t.out, "%llu hit%s\n", (unsigned long long)t.nr, t.nr == 1 ? "" : "s");
+	print_end(&t);
 	flush_output(t.out);
 	return 0;
 }

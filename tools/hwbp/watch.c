@@ -15,6 +15,9 @@
 #include "util.h"
 #include "watch.h"
 
+/* Time between two summaries on a terminal */
+#define SUMMARY_MS	200
+
 struct session {
 	const struct watch_options *opt;
 	struct target target;
@@ -24,6 +27,7 @@ struct session {
 	struct tasks *tasks;
 	struct report *report;
 	struct loop loop;
+	uint64_t summary_due;
 };
 
 /* ---- command line ---- */
@@ -41,17 +45,21 @@ static void choose_access(struct watch_options *opt)
 /* Places beyond the number of registers can only be watched for a part of the time. */
 static void choose_kind(struct watch_options *opt)
 {
+	const char *no_flexible =
+		"this kernel does not multiplex breakpoints (no format/flexible of the PMU)";
 	unsigned int registers = caps_registers(opt->access == ACCESS_X);
 	bool forced = opt->nr_specs > registers;
 
 	if (!forced && !opt->flexible)
 		return;
-	if (!caps_config_bit("flexible") && forced)
-		die("%zu places are more than the %u registers of a CPU, and this kernel cannot multiplex them (no format/flexible of the PMU breakpoint): watch %u or less at a time",
-		    opt->nr_specs, registers, registers);
-	if (!caps_config_bit("flexible"))
-		die("this kernel has no flexible breakpoints (no format/flexible of the PMU breakpoint): omit -F");
-	opt->flexible = true;
+	if (caps_config_bit("flexible")) {
+		opt->flexible = true;
+		return;
+	}
+	if (forced)
+		die("%zu places are more than the %u registers of a CPU: %s; watch %u or less",
+		    opt->nr_specs, registers, no_flexible, registers);
+	die("-F cannot be used: %s", no_flexible);
 }
 
 void watch_check(struct watch_options *opt, int argc, const char **argv)
@@ -205,6 +213,23 @@ static bool show(struct session *s)
 	return more;
 }
 
+static void show_summary(struct session *s)
+{
+	struct counts *counts = xzalloc(s->opt->nr_specs * sizeof(*counts));
+
+	events_count(s->events, counts);
+	report_live(s->report, counts);
+	free(counts);
+	s->summary_due = now_ns() + SUMMARY_MS * 1000000ULL;
+}
+
+static int max_wait(const struct session *s, bool more)
+{
+	if (more)
+		return 1;
+	return report_is_live(s->report) ? SUMMARY_MS : -1;
+}
+
 static void watch(struct session *s)
 {
 	struct rings *rings = events_rings(s->events);
@@ -212,8 +237,11 @@ static void watch(struct session *s)
 	size_t nr = rings ? rings_nr(rings) : 0;
 	bool more = false;
 
-	while (!limit_reached(s) && loop_wait(&s->loop, fds, nr, more ? 1 : -1))
+	while (!limit_reached(s) && loop_wait(&s->loop, fds, nr, max_wait(s, more))) {
 		more = show(s);
+		if (report_is_live(s->report) && now_ns() >= s->summary_due)
+			show_summary(s);
+	}
 }
 
 static void finish(struct session *s)

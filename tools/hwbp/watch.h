@@ -26,6 +26,8 @@ enum access {
  * @flexible: -F: share registers with other flexible breakpoints
  * @specs: the variables, functions or addresses, as written by the user
  * @nr_specs: number of @specs
+ * @json: --json: print JSON
+ * @plain: --plain: neither colours nor a summary on a terminal
  * @out: file for the report, NULL for stdout
  * @pid: process to attach to, 0 to launch @cmd
  * @cmd: NULL-terminated command to launch, NULL if there is none
@@ -41,6 +43,8 @@ struct watch_options {
 	bool kernel;
 	bool callers;
 	bool flexible;
+	bool json;
+	bool plain;
 	const char **specs;
 	size_t nr_specs;
 	const char *out;
@@ -64,6 +68,9 @@ struct watch_options {
 	OPT_SECONDS('t', "time", &(opt).max_ns, "end after SECONDS"), \
 	OPT_STRING('o', "output", &(opt).out, "FILE", \
 		   "write the report to FILE instead of standard output"), \
+	OPT_BOOLEAN(0, "json", &(opt).json, "print JSON, one object per line"), \
+	OPT_BOOLEAN(0, "plain", &(opt).plain, \
+		    "no colours and no live summary on a terminal"), \
 	OPT_BOOLEAN('k', "kernel", &(opt).kernel, \
 		    "watch accesses by the kernel, too, such as read(2) into a variable")
 

@@ -3,10 +3,10 @@
  * The debug registers of one CPU, and the way from a #DB to the event.
  *
  * There are two views of the registers.  *Wanted* is what perf and the kernel
- * debugger ask for; install, uninstall and the debugger only edit it.  *Hardware*
- * is what the registers hold and whom a hit belongs to; #DB goes by it, and so
- * does everybody who has to put the registers back.  sync_registers() brings the
- * second in line with the first, once for all that perf changes at one time:
+ * debugger ask for; install, uninstall and the debugger only change this view.
+ * *Hardware* is what the registers hold and which event a hit belongs to; #DB uses
+ * it, and so does all code that restores the registers.  sync_registers() brings
+ * the second in line with the first, once for all that perf changes at one time:
  *
  *  - a slot that stays is never disarmed;
  *  - a slot is disarmed before its address or mask changes and armed after, so
@@ -14,22 +14,22 @@
  *    another;
  *  - DR7 is written twice at most, and not at all if nothing changes.
  *
- * Everything here belongs to one CPU and is used with interrupts off.  What can
- * come in between is #DB, NMI and the kernel debugger:
+ * All of this belongs to one CPU and is used with interrupts off.  Only #DB, NMI and
+ * the kernel debugger can interrupt it:
  *
- *  - #DB reads cpu_regs::reg[].event of slots that cpu_dr7_armed enables: an event
- *    is entered before its slot is armed, and what stands there after it is
- *    disarmed is not looked at.
+ *  - #DB reads cpu_regs::reg[].event of slots that cpu_dr7_armed enables: the event
+ *    of a slot is set before the slot is armed, and is ignored after the slot is
+ *    disarmed.
  *  - Code that repoints a breakpoint publishes a version of it. It changes
  *    registers only if it interrupted no change of them.
- *  - NMI asks cpu_dr7 whether DR7 enables anything; see write_dr7().
+ *  - NMI reads cpu_dr7 to find out whether DR7 enables anything; see write_dr7().
  *  - The debugger runs while registers are being written too.  It has a wanted
- *    list of its own and asks for another round if it interrupted one.
+ *    list of its own and requests another round if it interrupted one.
  *
- * DR7 itself tells whether the registers are in use by other code.  Code that
- * must not trap, or that uses the registers for something else, clears DR7 and
- * loads it again.  Code that interrupts it finds DR7 clear although cpu_dr7
- * enables something: it updates struct cpu_regs, sets cpu_dr7_changed and writes no
+ * The value of DR7 shows whether other code uses the registers.  Code that must not
+ * trap, or that uses the registers for something else, clears DR7 and loads it
+ * again.  Code that interrupts it finds DR7 clear although cpu_dr7 enables
+ * something: it updates struct cpu_regs, sets cpu_dr7_changed and writes no
  * register.  So the registers of a guest of KVM stay as they are, and DR7 is
  * never loaded with the control field of one breakpoint while an address or mask
  * register is that of another.
@@ -86,7 +86,7 @@ struct bp_wants {
  * @hw: copy of *@owner at the time when the slot was written
  *
  * Valid if the slot is armed.  If it is not, only @hw.address is meaningful: the
- * contents of the address register, if bp_cpu::known has the bit of the slot.
+ * contents of the address register, if cpu_regs::known has the bit of the slot.
  */
 struct bp_reg {
 	const struct arch_hw_breakpoint	*owner;
@@ -106,8 +106,8 @@ struct bp_reg {
  * @syncing: the registers are being written
  * @repointed: a breakpoint in @wanted may have a new version
  * @suspended: write no register: the code that cleared DR7 loads all of them
- * @debugging: how often the kernel debugger was entered on this CPU: it may debug
- *	itself
+ * @debugging: number of times that the kernel debugger was entered on this CPU: it may
+ *	debug itself
  * @entered_suspended: DR7 was clear when the debugger was entered: the code that
  *	cleared it loads the registers
  */

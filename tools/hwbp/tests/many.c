@@ -19,9 +19,9 @@ struct many {
 	long e;
 	long f;
 	long rest;
-};
+} __attribute__((aligned(4096)));
 
-volatile struct many many __attribute__((aligned(4096)));
+volatile struct many many;
 
 static void write_all(void)
 {

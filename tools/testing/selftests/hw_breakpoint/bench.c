@@ -38,6 +38,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -1173,6 +1174,135 @@ static void bench_wide(void)
 	measure("open_close_wide_plain", op_open_close_wide, &plain);
 }
 
+/* ---- Events of tracefs that are defined at run time ---- */
+
+#define TRACEFS	"/sys/kernel/tracing/"
+
+/* Returns false if the kernel refuses @text. */
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_APPEND);
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return good;
+}
+
+static void must_write(const char *path, const char *text)
+{
+	if (!write_file(path, text))
+		die(path);
+}
+
+/* @definition defines the event @name, GROUP/EVENT, which each getppid() hits once. */
+static void start_hits(const char *definition, const char *name)
+{
+	char path[128];
+
+	must_write(TRACEFS "dynamic_events", definition);
+	snprintf(path, sizeof(path), TRACEFS "events/%s/enable", name);
+	must_write(path, "1");
+}
+
+static void stop_hits(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), TRACEFS "events/%s/enable", name);
+	must_write(path, "0");
+	snprintf(path, sizeof(path), "-:%s", name);
+	must_write(TRACEFS "dynamic_events", path);
+}
+
+static void bench_event_hit(const char *row, const char *definition, const char *name)
+{
+	start_hits(definition, name);
+	measure(row, op_getppid, NULL);
+	stop_hits(name);
+}
+
+/* Defines the event behind the first instructions, where no call of ftrace is used. */
+static void bench_event_trap(void)
+{
+	char definition[128];
+
+	write_file("/proc/sys/debug/kprobes-optimization", "0");
+	for (int offset = 9; offset < 32; offset++) {
+		snprintf(definition, sizeof(definition),
+			 "p:bench/trap __x64_sys_getppid+%d a=%%di b=%%si", offset);
+		if (!write_file(TRACEFS "dynamic_events", definition))
+			continue;
+		must_write(TRACEFS "dynamic_events", "-:bench/trap");
+		bench_event_hit("getppid_kprobe_event_trap", definition, "bench/trap");
+		break;
+	}
+	write_file("/proc/sys/debug/kprobes-optimization", "1");
+}
+
+/* An address in the kernel that nothing writes to meanwhile */
+static unsigned long quiet_address(void)
+{
+	unsigned long address, found = 0;
+	char symbol[128], kind;
+	FILE *file = fopen("/proc/kallsyms", "r");
+
+	while (file && !found && fscanf(file, "%lx %c %127s%*[^\n]", &address, &kind, symbol) == 3)
+		found = strcmp(symbol, "panic_timeout") ? 0 : address;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Each getppid() sets and clears the watch event, with triggers of one more event. */
+static void bench_set_clear(const char *row, const char *option)
+{
+	static const char trigger[] = TRACEFS "events/bench/call/trigger";
+	char set[64], clear[64];
+
+	snprintf(set, sizeof(set), "!set_wprobe:bench/object:ptr%s", option);
+	snprintf(clear, sizeof(clear), "!clear_wprobe:bench/object%s", option);
+	must_write(trigger, set + 1);
+	must_write(trigger, clear + 1);
+	measure(row, op_getppid, NULL);
+	must_write(trigger, set);
+	must_write(trigger, clear);
+}
+
+static void bench_triggers(void)
+{
+	char definition[128];
+
+	snprintf(definition, sizeof(definition),
+		 "p:bench/call __x64_sys_getppid ptr=\\%#lx:x64 b=%%si", quiet_address());
+	must_write(TRACEFS "dynamic_events", "w:bench/object w@-1:4");
+	must_write(TRACEFS "events/bench/object/enable", "1");
+	start_hits(definition, "bench/call");
+	measure("getppid_no_triggers", op_getppid, NULL);
+	bench_set_clear("getppid_set_clear_this_cpu", ":this_cpu");
+	bench_set_clear("getppid_set_clear", "");
+	stop_hits("bench/call");
+	stop_hits("bench/object");
+}
+
+static void bench_events(void)
+{
+	mount("tracefs", TRACEFS, "tracefs", 0, NULL);
+	if (access(TRACEFS "dynamic_events", W_OK))
+		return;
+	bench_event_hit("getppid_kprobe_event", "p:bench/probe __x64_sys_getppid a=%di b=%si",
+			"bench/probe");
+	bench_event_trap();
+	if (!write_file(TRACEFS "dynamic_events", "w:bench/object w@-1:4"))
+		return;
+	must_write(TRACEFS "dynamic_events", "-:bench/object");
+	bench_event_hit("getppid_watch_event", "w:bench/watch x@__x64_sys_getppid a=%di b=%si",
+			"bench/watch");
+	bench_triggers();
+}
+
 static void bench_all(void)
 {
 	bench_open();
@@ -1201,6 +1331,7 @@ int main(int argc, char **argv)
 	measure("clock", op_nothing, NULL);
 	measure("getppid", op_getppid, NULL);
 	bench_wide();
+	bench_events();
 	if (argc < 2)
 		bench_all();
 	return 0;

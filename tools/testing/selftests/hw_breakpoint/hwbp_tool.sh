@@ -226,13 +226,51 @@ threads_finish()
 	equal "$(tail -n 1 "$tmp/threads")" "threads: total $1" "output of the program"
 }
 
+pmu=/sys/bus/event_source/devices/breakpoint
+
+# False, with the reason to skip the test, on a kernel without flexible breakpoints.
+can_multiplex()
+{
+	skip=
+	[ -e $pmu/format/flexible ] || skip="this kernel has no flexible breakpoints"
+	[ -z "$skip" ]
+}
+
+# False, with the reason to skip the test, if the kernel does not list breakpoints.
+can_list()
+{
+	skip=
+	[ -e /sys/kernel/debug/hw_breakpoint/slots ] || skip="this kernel does not list breakpoints"
+	[ -z "$skip" ]
+}
+
 # Without format/ and caps/ the kernel looks like the stock one.
 as_stock()
 {
+	if [ ! -e $pmu/format ]; then
+		run "$@"
+		return
+	fi
 	mkdir -p "$tmp/empty"
-	pmu=/sys/bus/event_source/devices/breakpoint
 	run unshare -m sh -c "mount --bind '$tmp/empty' $pmu/format &&
 			      mount --bind '$tmp/empty' $pmu/caps && exec \"\$@\"" sh "$@"
+}
+
+# Each line of the file $1 that has type $2, or each line at all if $2 is "", is a JSON
+# object with the other arguments as keys.
+json_has()
+{
+	file=$1
+	type=$2
+	shift 2
+	grep "\"type\": \"$type" "$file" >"$tmp/lines"
+	"$programs/json_check" "$@" <"$tmp/lines" >"$tmp/json" || complain "$type: $(cat "$tmp/json")"
+}
+
+# The types of the lines of a file, with their numbers.
+json_types()
+{
+	sed 's/^{"type": "\([a-z]*\)".*/\1/' "$1" | sort | uniq -c | xargs
 }
 
 # ---- what the tests of hwbp slots are made of ----------------------------------
@@ -625,6 +663,7 @@ near()
 
 test_more_places_than_registers()
 {
+	can_multiplex || return
 	run "$hwbp" stat -o "$report" $places -- "$programs/many" 4000
 	status_is 0
 	grep -q "^multiplexed: " "$report" || complain "$(cat "$report")"
@@ -643,26 +682,154 @@ test_more_places_than_registers()
 # One place has its register all the time, flexible or not.
 test_one_flexible_place()
 {
+	can_multiplex || return
 	run "$hwbp" stat -o "$report" -F many.a -- "$programs/many" 100
 	status_is 0
 	equal "$(stat_count "$report")" 100 "hits"
 	! grep -q "scaled" "$report" || complain "$(cat "$report")"
 }
 
+test_json_of_watch()
+{
+	watch --json -g many.a many.b -- "$programs/many" 3
+	status_is 0
+	json_has "$report" ""
+	equal "$(json_types "$report")" "2 count 1 end 6 hit 2 instruction 2 place" "lines"
+	json_has "$report" place place access address len multiplexed pid program
+	json_has "$report" hit time comm pid tid cpu place ip kernel instruction function source callers
+	json_has "$report" instruction place hits instruction source
+	json_has "$report" count place hits scaled enabled running lost
+	equal "$(grep -c '"type": "hit".*"place": "many.b".*"function": "write_all".*"callers": \[{.*"function": "main"' \
+		 "$report")" 3 "hits of many.b"
+	equal "$(sed -n 's/.*"count", "place": "many.a", "hits": 3, "scaled": \([0-9]*\),.*/\1/p' \
+		 "$report")" 3 "count of many.a"
+	# A name that has to be quoted
+	odd="$tmp/a\"b\\c$(printf '\303\251\303x\377')"
+	cp "$programs/many" "$odd"
+	watch --json many.a -- "$odd" 1
+	status_is 0
+	json_has "$report" ""
+	grep -q '"program": ".*/a\\"b\\\\c'"$(printf '\303\251')"'\\ufffdx\\ufffd"' "$report" ||
+		complain "$(cat "$report")"
+}
+
+test_json_of_stat()
+{
+	can_multiplex || return
+	run "$hwbp" stat --json -o "$report" $places -- "$programs/many" 1000
+	status_is 0
+	json_has "$report" ""
+	equal "$(json_types "$report")" "6 count 1 end 6 place" "lines"
+	equal "$(grep -c '"place".*"multiplexed": true' "$report")" 6 "multiplexed places"
+}
+
+test_json_of_slots()
+{
+	can_list || return
+	hold_start guaranteed:task flexible:task@1 guaranteed:cpu@0
+	run "$hwbp" slots --json
+	status_is 0
+	json_has "$out" ""
+	json_has "$out" class name registers
+	json_has "$out" claim cpu tid registers flexible access len address symbol owner
+	json_has "$out" register cpu number free
+	equal "$(grep -c '"type": "claim".*"owner": "perf '$holder' (hold)"' "$out")" 3 "claims"
+	grep -q '"claim", "cpu": null, "tid": '$holder', .*"flexible": false, .*"symbol": "held"' \
+		"$out" || complain "$(cat "$out")"
+	grep -q '"claim", "cpu": 1, "tid": '$holder', .*"flexible": true' "$out" ||
+		complain "$(cat "$out")"
+	grep -q '"claim", "cpu": 0, "tid": null, ' "$out" || complain "$(cat "$out")"
+	hold_end
+}
+
+test_json_of_text()
+{
+	can_listen || return
+	text --json <<-END
+	$(set_tracer $probed)
+	$clear_tracer
+	END
+	status_is 0
+	json_has "$report" ""
+	json_has "$report" change time cpu address symbol old new
+	json_has "$report" symbol symbol changes
+	json_has "$report" end changes new gone registered unregistered lost
+	equal "$(grep -c '"change".*"symbol": "'$probed'".*"old": "[0-9a-f]\{10\}"' "$report")" 2 \
+	      "changes of $probed"
+}
+
+# Runs on a terminal; $report gets what it writes, with a line per escape sequence.
+on_tty()
+{
+	run env TERM=xterm "$programs/on_tty" "$@"
+	tr -d '\r' <"$out" | awk '{ gsub(/\033/, "\nESC"); print }' >"$report"
+}
+
+test_summary_on_a_terminal()
+{
+	on_tty "$hwbp" watch many.a many.b -- "$programs/many" 4000
+	status_is 0
+	# The summary has nine of the 24 rows.
+	equal "$(grep -c '^ESC\[1;15r' "$report")" 1 "scrolling regions"
+	equal "$(grep -c '^ESC\[r' "$report")" 1 "resets of the region"
+	[ "$(grep -c '^ESC\[2K---- [0-9.]* s, ^C ends' "$report")" -ge 2 ] ||
+		complain "not renewed: $(grep -c 'ESC\[2K----' "$report")"
+	grep -q '^ESC\[2K *[0-9]*  many.a  write_all+' "$report" || complain "no counts"
+	# Hits are coloured, and all there.
+	equal "$(grep -c '^ESC\[36mwrite_all+' "$report")" 8002 "coloured hits and counts"
+	# The report at the end comes after the summary.
+	sed -n '/^ESC\[r/,$p' "$report" | grep -q "^8000 hits at 2 places" ||
+		complain "$(sed -n '/^ESC\[r/,$p' "$report")"
+	on_tty "$hwbp" stat many.a -- "$programs/many" 4000
+	status_is 0
+	[ "$(grep -c '^ESC\[2K *[0-9]*  many.a$' "$report")" -ge 2 ] || complain "$(cat "$report")"
+	grep -q "^ESC84000 hits; threads ran" "$report" || complain "$(cat "$report")"
+}
+
+# The program writes above the summary, as it would without hwbp.
+test_summary_and_output_of_the_program()
+{
+	on_tty "$hwbp" stat -x tick_read -- "$programs/tick" 5
+	status_is 0
+	grep -q "written at " "$report" || complain "$(cat "$report")"
+}
+
+test_plain_lines_elsewhere()
+{
+	on_tty "$hwbp" watch --plain many.a -- "$programs/many" 5
+	status_is 0
+	! grep -q ESC "$report" || complain "--plain: $(grep ESC "$report")"
+	hits_are 5
+	on_tty env TERM=dumb "$hwbp" watch many.a -- "$programs/many" 5
+	! grep -q ESC "$report" || complain "TERM=dumb: $(grep ESC "$report")"
+	hits_are 5
+	on_tty env NO_COLOR=1 "$hwbp" watch many.a -- "$programs/many" 5
+	! grep -q 'ESC\[[0-9]*m' "$report" || complain "NO_COLOR: $(grep ESC "$report")"
+	on_tty "$hwbp" watch -o "$tmp/file" many.a -- "$programs/many" 5
+	! grep -q ESC "$report" "$tmp/file" || complain "-o: $(grep ESC "$tmp/file")"
+	on_tty "$hwbp" watch --json many.a -- "$programs/many" 5
+	! grep -q ESC "$report" || complain "--json: $(grep ESC "$report")"
+	json_has "$report" ""
+	# Standard output is a file.
+	TERM=xterm run "$hwbp" watch many.a -- "$programs/many" 5
+	tr -d '\n' <"$out" | grep -q "$(printf '\033')" && complain "$(cat "$out")"
+}
+
 # A kernel that lists a bit of attr.config and refuses it: hwbp opens events of threads.
 test_events_of_threads_if_those_of_a_process_are_refused()
 {
+	can_multiplex || return
 	mkdir "$tmp/format"
 	echo config:63 >"$tmp/format/process"
 	threads_start 25
 	run unshare -m sh -c "mount --bind '$tmp/format' \
-			      /sys/bus/event_source/devices/breakpoint/format &&
+			      $pmu/format &&
 			      exec '$hwbp' stat -o '$report' -t 0.2 total -p $threads"
 	status_is 0
 	equal "$(stat_count "$report")" 0 "hits"
 	threads_finish 100
 	run unshare -m sh -c "mount --bind '$tmp/format' \
-			      /sys/bus/event_source/devices/breakpoint/format &&
+			      $pmu/format &&
 			      exec '$hwbp' watch -o '$report' many.a -- '$programs/many' 9"
 	status_is 0
 	hits_are 9
@@ -670,7 +837,7 @@ test_events_of_threads_if_those_of_a_process_are_refused()
 
 test_one_event_for_all_threads()
 {
-	if [ ! -e /sys/bus/event_source/devices/breakpoint/format/process ]; then
+	if [ ! -e $pmu/format/process ]; then
 		skip="this kernel has no events of a process"
 		return
 	fi
@@ -688,7 +855,7 @@ test_places_on_the_stock_kernel()
 	as_stock "$hwbp" stat $places -- "$programs/many"
 	refused "6 places are more than the 4 registers .*no format/flexible .*watch 4 or less"
 	as_stock "$hwbp" stat -F many.a -- "$programs/many"
-	refused "this kernel has no flexible breakpoints .*omit -F"
+	refused "F cannot be used: this kernel does not multiplex breakpoints"
 	as_stock "$hwbp" stat -o "$report" many.a many.b many.c many.d -- "$programs/many" 7
 	status_is 0
 	equal "$(awk '/ hits?; threads ran/ { print $2 }' "$report" | xargs)" "7 7 7 7" "counts"
@@ -882,6 +1049,24 @@ test_what_cannot_be_watched()
 	refused "is a kernel address"
 }
 
+# hwbp holds all registers for the threads of $threads.
+holders_are_named()
+{
+	run "$hwbp" stat total -p $threads
+	refused_with_holders
+	equal "$(grep -c "^  perf [0-9]* (hwbp): thread $threads (threads), w of 8 bytes at .* (spare" \
+		 "$err")" 4 "holders"
+	grep -q "all 4 are held:$" "$err" || complain "'$(cat "$err")'"
+	grep -q "or use -F to share" "$err" || complain "'$(cat "$err")'"
+	run "$hwbp" stat -F -o "$report" total -p $threads
+	refused_with_holders
+	grep -q "leave no register to flexible ones" "$err" || complain "'$(cat "$err")'"
+	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' stat total -p $threads"
+	refused_with_holders
+	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
+		complain "'$(cat "$err")'"
+}
+
 test_all_registers_taken()
 {
 	threads_start 5
@@ -892,22 +1077,15 @@ test_all_registers_taken()
 	done
 	run "$hwbp" watch -o "$report" total -p $threads
 	refused_with_holders
-	equal "$(grep -c "^  perf [0-9]* (hwbp): thread $threads (threads), w of 8 bytes at .* (spare" \
-		 "$err")" 4 "holders"
-	grep -q "all 4 are held:$" "$err" || complain "'$(cat "$err")'"
-	grep -q "or use -F to share" "$err" || complain "'$(cat "$err")'"
-	run "$hwbp" stat -F -o "$report" total -p $threads
-	refused_with_holders
-	grep -q "flexible breakpoints need one register" "$err" || complain "'$(cat "$err")'"
-	run "$programs/as_nobody" "$hwbp" stat total -p $threads
-	refused "no permission"
 	as_stock "$hwbp" stat total -p $threads
 	refused_with_holders
 	grep -q "this kernel cannot share registers" "$err" || complain "'$(cat "$err")'"
-	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' stat total -p $threads"
-	refused_with_holders
-	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
-		complain "'$(cat "$err")'"
+	run "$programs/as_nobody" "$hwbp" stat total -p $threads
+	refused "no permission"
+	if can_list && can_multiplex; then
+		holders_are_named
+	fi
+	skip=
 	threads_finish 20
 	for watcher in $watchers; do
 		watch_ended
@@ -1378,6 +1556,7 @@ test_slots_names_addresses()
 
 test_slots_cannot_read()
 {
+	can_list || return
 	run "$hwbp" slots --from "$tmp/nothere"
 	refused "cannot read '$tmp/nothere': No such file"
 	run "$hwbp" slots --from "$tmp"
@@ -1396,6 +1575,7 @@ test_slots_cannot_read()
 
 test_slots_cannot_write()
 {
+	can_list || return
 	status=0
 	"$hwbp" slots >/dev/full 2>"$err" </dev/null || status=$?
 	: >"$out"
@@ -1420,13 +1600,15 @@ test_slots_command_line_errors()
 	refused "'-1' is not a CPU number"
 	run "$hwbp" slots -p 0
 	refused "positive number"
+	can_list || return
 	run "$hwbp" slots --cpu 4095
 	refused "CPU 4095 is not online and has no claims"
 }
 
 test_slots_of_this_machine()
 {
-	n_slots=$(cat /sys/bus/event_source/devices/breakpoint/caps/data_slots)
+	can_list || return
+	n_slots=$(cat $pmu/caps/data_slots)
 	hold_start guaranteed:task flexible:task guaranteed:task@1 guaranteed:cpu@0
 	run "$hwbp" slots
 	status_is 0
@@ -1454,6 +1636,7 @@ any CPU flexible w 8 held perf $holder (hold)" "claims of a task"
 
 test_slots_of_a_program_with_an_odd_name()
 {
+	can_list || return
 	hold="$tmp/a) b: c  =d"
 	cp "$programs/hold" "$hold"
 	hold_start guaranteed:task
@@ -1466,6 +1649,7 @@ test_slots_of_a_program_with_an_odd_name()
 
 test_slots_agree_with_the_kernel_who_is_full()
 {
+	can_list || return
 	hold_start guaranteed:task guaranteed:task guaranteed:task
 	run "$hwbp" slots -p "$holder"
 	full_is ""
@@ -1492,6 +1676,7 @@ test_slots_agree_with_the_kernel_who_is_full()
 # What is watched by hwbp is watched on each CPU; what it counts, on any.
 test_slots_while_hwbp_watches()
 {
+	can_list || return
 	threads_start 5
 	watch_behind watch total -p $threads
 	run "$hwbp" slots -p $threads
@@ -1516,6 +1701,7 @@ test_slots_while_hwbp_watches()
 # A task that runs has its breakpoint in a register of that CPU.
 test_slots_of_a_task_that_runs()
 {
+	can_list || return
 	sh -c 'while :; do :; done' &
 	spinner=$!
 	watch_behind stat -x 0x10000 -p $spinner
@@ -1662,6 +1848,11 @@ test_text_of_whole_areas()
 	run "$programs/load_bpf"
 	if [ "$status" -ne 0 ] || [ "$(cat /proc/sys/net/core/bpf_jit_enable)" = 0 ]; then
 		skip="this kernel has no BPF, or does not compile it"
+		return
+	fi
+	run "$hwbp" text -q -t 0.01 --areas
+	if grep -q "attr.text_area" "$err"; then
+		skip="this kernel refuses attr.text_area"
 		return
 	fi
 	for areas in "" --areas; do
@@ -1846,6 +2037,11 @@ test_trace_of_a_variable()
 	status_is 0
 	equal "$(grep -c " addr=0x" "$report")" 3 "hits"
 	equal "$(tail -n 1 "$report")" "3 hits" "sum"
+	run "$hwbp" trace --json -n 3 -o "$report" w@jiffies
+	status_is 0
+	json_has "$report" ""
+	json_has "$report" hit time_us tid comm cpu address value instruction
+	equal "$(json_types "$report")" "1 end 3 hit" "lines"
 	! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
 	run "$hwbp" trace w@nothere_
 	refused "cannot watch w@nothere_: "
@@ -1863,6 +2059,54 @@ test_trace_command_line_errors()
 	refused "--clear-on requires --set-on"
 	run "$hwbp" trace --set-on a:b:c w@x
 	refused "with --set-on the place is"
+}
+
+test_manual_page_has_all_options()
+{
+	page=
+	for dir in "${HWBP_MAN:-}" /usr/share/man/man1; do
+		[ -z "$page" ] && [ -n "$dir" ] && [ -r "$dir/hwbp.1" ] && page=$dir/hwbp.1
+	done
+	if [ -z "$page" ]; then
+		skip="the manual page is not installed"
+		return
+	fi
+	sed 's/\\-/-/g' "$page" >"$tmp/page"
+	run "$hwbp" --list-verbs
+	for verb in $(cat "$out"); do
+		grep -q "^[.]B hwbp $verb$" "$tmp/page" || complain "no synopsis of $verb"
+		sed -n "/^[.]SS .*Options of.* $verb/,/^[.]S[SH] \"*O[^p]/p" "$tmp/page" >"$tmp/part"
+		run "$hwbp" $verb --list-opts
+		for option in $(cat "$out"); do
+			[ "$option" != --from ] || continue
+			grep -q -e "^[.]B.* $option\>" "$tmp/part" || complain "no $option of $verb"
+		done
+	done
+}
+
+# What is completed for the words given; the last one is to be completed.
+completed()
+{
+	bash -c '. /usr/share/bash-completion/completions/hwbp
+		 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _hwbp
+		 echo "${COMPREPLY[*]}"' bash "$@"
+}
+
+test_completion()
+{
+	if [ ! -r /usr/share/bash-completion/completions/hwbp ] || ! command -v bash >/dev/null; then
+		skip="bash or the completion is not installed"
+		return
+	fi
+	equal "$(completed "$hwbp" s)" "stat slots" "verbs"
+	equal "$(completed "$hwbp" "")" "watch stat slots text trace --help" "verbs"
+	equal "$(completed "$hwbp" watch --ca)" "--callers" "options of watch"
+	equal "$(completed "$hwbp" stat --ca)" "" "options of stat"
+	equal "$(completed "$hwbp" slots --)" "--pid --cpu --json --help --" "options of slots"
+	completed "$hwbp" stat x -p $$ | grep -qw $$ || complain "no process"
+	equal "$(completed "$hwbp" slots --cpu 1)" "1" "CPUs"
+	equal "$(completed "$hwbp" watch x -- "$programs/tick_s")" "$programs/tick_static" "command"
+	equal "$(completed "$hwbp" watch -o "$tmp/once.none")" "" "files"
 }
 
 test_instruction_lengths()

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Output for programs: one JSON object per line.  Each line is complete, so a reader
+ * can follow the report while it is written.
+ */
+#include <inttypes.h>
+
+#include "json.h"
+
+/* Length of the UTF-8 sequence at @p, 0 if there is none */
+static size_t utf8_len(const unsigned char *p)
+{
+	size_t i, len = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
+
+	if (*p < 0xc2 || *p > 0xf4)
+		return 0;
+	for (i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return len;
+}
+
+/* Names of threads and files may contain any byte. */
+static size_t put_character(FILE *out, const unsigned char *p)
+{
+	size_t len = 1;
+
+	if (*p == '"' || *p == '\\') {
+		fprintf(out, "\\%c", *p);
+	} else if (*p < ' ' || *p == 0x7f) {
+		fprintf(out, "\\u%04x", *p);
+	} else if (*p < 0x80) {
+		fputc(*p, out);
+	} else {
+		len = utf8_len(p);
+		if (len)
+			fwrite(p, 1, len, out);
+		else
+			fputs("\\ufffd", out);
+	}
+	return len ? len : 1;
+}
+
+static void put_text(FILE *out, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	fputc('"', out);
+	while (*p)
+		p += put_character(out, p);
+	fputc('"', out);
+}
+
+static void put_key(struct json *json, const char *key)
+{
+	if (json->comma)
+		fputs(", ", json->out);
+	json->comma = true;
+	put_text(json->out, key);
+	fputs(": ", json->out);
+}
+
+struct json json_begin(FILE *out, const char *type)
+{
+	struct json json = { .out = out };
+
+	fputc('{', out);
+	json_string(&json, "type", type);
+	return json;
+}
+
+void json_end(struct json *json)
+{
+	fputs("}\n", json->out);
+}
+
+void json_string(struct json *json, const char *key, const char *value)
+{
+	put_key(json, key);
+	if (value)
+		put_text(json->out, value);
+	else
+		fputs("null", json->out);
+}
+
+void json_u64(struct json *json, const char *key, uint64_t value)
+{
+	put_key(json, key);
+	fprintf(json->out, "%" PRIu64, value);
+}
+
+void json_int(struct json *json, const char *key, int value)
+{
+	put_key(json, key);
+	fprintf(json->out, "%d", value);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+	put_key(json, key);
+	fputs(value ? "true" : "false", json->out);
+}
+
+void json_address(struct json *json, const char *key, uint64_t address)
+{
+	put_key(json, key);
+	/* Numbers of JSON are exact up to 53 bits only. */
+	fprintf(json->out, "\"%#" PRIx64 "\"", address);
+}
+
+void json_bytes(struct json *json, const char *key, const uint8_t *bytes, size_t len)
+{
+	size_t i;
+
+	put_key(json, key);
+	fputc('"', json->out);
+	for (i = 0; i < len; i++)
+		fprintf(json->out, "%02x", bytes[i]);
+	fputc('"', json->out);
+}
+
+void json_seconds(struct json *json, const char *key, uint64_t ns)
+{
+	put_key(json, key);
+	fprintf(json->out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+}
+
+void json_array_begin(struct json *json, const char *key)
+{
+	put_key(json, key);
+	fputc('[', json->out);
+	json->comma = false;
+}
+
+void json_array_end(struct json *json)
+{
+	fputc(']', json->out);
+	json->comma = true;
+}
+
+void json_element_begin(struct json *json)
+{
+	fputs(json->comma ? ", {" : "{", json->out);
+	json->comma = false;
+}
+
+void json_element_end(struct json *json)
+{
+	fputc('}', json->out);
+	json->comma = true;
+}
