@@ -196,6 +196,18 @@ struct bp_holder {
 int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder);
 
 /**
+ * dbg_reserve_wide_bp_slot_late - claim a register for a debugger when the CPUs run
+ * @claim: as for dbg_reserve_wide_bp_slot()
+ * @holder: likewise
+ *
+ * Waits for other requests instead of failing with -EBUSY.
+ *
+ * Context: Process context.
+ * Return: 0; -ENOSPC if some CPU has no register left.
+ */
+int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder *holder);
+
+/**
  * dbg_release_wide_bp_slot - release a claim on every CPU, from a debugger
  * @claim: the claim; one that is not held is left alone
  *

@@ -62,6 +62,21 @@ register_named_wide_hw_breakpoint(struct perf_event_attr *attr,
  */
 int modify_wide_hw_breakpoint_local(struct perf_event *bp, const struct perf_event_attr *attr);
 
+/**
+ * modify_wide_hw_breakpoint_local_from - repoint a member if it watches an address
+ * @bp: as for modify_wide_hw_breakpoint_local()
+ * @from: the address that this CPU has to watch now
+ * @attr: as for modify_wide_hw_breakpoint_local()
+ *
+ * The comparison and the change are one step: a change that comes in between, of
+ * this CPU or of all, is not lost.
+ *
+ * Context: As modify_wide_hw_breakpoint_local().
+ * Return: Likewise, and -EAGAIN if another address is watched.
+ */
+int modify_wide_hw_breakpoint_local_from(struct perf_event *bp, unsigned long from,
+					 const struct perf_event_attr *attr);
+
 /*
  * Reads what @bp, of this CPU, watches, or is about to watch because the set was
  * repointed; whole also in an NMI. Context: as above.
@@ -92,10 +107,12 @@ int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events,
 /**
  * modify_wide_hw_breakpoint_from - repoint a set if it watches a given address
  * @cpu_events: what register_wide_hw_breakpoint() returned
- * @from: the address that the last modify_wide_hw_breakpoint() pointed it to
+ * @from: the address that this CPU has to watch now
  * @attr: as for modify_wide_hw_breakpoint()
  *
- * The comparison and the change are one step for all CPUs.
+ * The comparison and the change are one step: a change of all CPUs that comes in
+ * between is not lost, nor one of this CPU alone.  What other CPUs were pointed to
+ * alone is overridden, as by modify_wide_hw_breakpoint().
  *
  * Context: As modify_wide_hw_breakpoint().
  * Return: Likewise, and -EAGAIN if another address is watched.

@@ -43,9 +43,14 @@
  * the function), so it adopts this version as well.
  *
  * Hotplug.  A CPU that is seen online stays so until preemption is on again,
- * because stop_machine() takes it down, and the CPU runs its pending irq_works
- * before it dies.  A CPU that comes online is in cpu_online_mask before it makes
- * its event:
+ * because stop_machine() takes it down, and the CPU runs what irq_works it has by
+ * then after it has left cpu_online_mask, for the last time.  An irq_work that it
+ * queues on itself after that stays pending for ever: kprobes are hit until the CPU
+ * is dead.  So a CPU that is not online kicks no other CPU.  A live CPU does it
+ * instead, with bp_wide_kick(): once the dying CPU is dead, or when the CPU that comes
+ * up is online.
+ *
+ * A CPU that comes online is in cpu_online_mask before it makes its event:
  *
  *	repointer				CPU that comes online
  *	cmpxchg newest  (full barrier)		set_cpu_online()
@@ -126,18 +131,27 @@ static bool read_newest_version(const struct bp_wide_set *set, struct bp_version
 	return true;
 }
 
-/* Whether @addr is what the newest version watches, which @newest becomes */
-static bool watches(const struct bp_wide_set *set, u64 *newest, unsigned long addr)
+/*
+ * Reads what this CPU watches, or is about to: its own version, or the newest one if
+ * the CPU has no event or has not adopted it.  v->base is the serial that was newest.
+ * Interrupts are off.  Returns bp_versions::now, which changes with each version
+ * that a context publishes that interrupts this one.
+ */
+static unsigned long read_version_here(const struct bp_wide_cpu *wcpu,
+				       struct bp_version *v)
 {
-	struct bp_version v;
+	const struct bp_wide_set *set = wcpu->set;
+	unsigned long now;
+	u64 base;
 
-	while (*newest) {
-		if (read_slot(set, *newest, &v))
-			return v.range.addr == addr;
-		*newest = bp_read_newest(set);
-	}
+	now = bp_read_version(&wcpu->versions, v);
+	base = bp_wide_serial(set);
+	if (READ_ONCE(wcpu->event) && v->base == base)
+		return now;
 
-	return set->attr.bp_addr == addr;
+	if (!read_newest_version(set, v))
+		*v = (struct bp_version) { .range = bp_range(&set->attr) };
+	return now;
 }
 
 /* ---- The events of a set ---- */
@@ -229,16 +243,23 @@ static struct bp_wide_cpu *wcpu_of(const struct perf_event *bp)
 	return bp_is_wide(bp) ? bp_wide_cpu_of_event(bp) : NULL;
 }
 
-/* The version stays until the set is repointed once more. */
-static int publish_local(struct bp_wide_cpu *wcpu, struct bp_version *v)
+/*
+ * The version stays until the set is repointed once more.  If another CPU does that
+ * after the comparison with @from, the base of @v is too old, and this CPU adopts
+ * the newer version.
+ */
+static int publish_local(struct bp_wide_cpu *wcpu, struct bp_version *v,
+			 const unsigned long *from)
 {
+	struct bp_version current_version;
 	unsigned long now;
 	int err;
 
 	do {
-		now = READ_ONCE(wcpu->versions.now);
-		barrier();
-		v->base = bp_wide_serial(wcpu->set);
+		now = read_version_here(wcpu, &current_version);
+		if (from && current_version.range.addr != *from)
+			return -EAGAIN;
+		v->base = current_version.base;
 		err = bp_publish_version(&wcpu->versions, now, v);
 	} while (err == -EAGAIN);
 
@@ -260,7 +281,8 @@ static int check_local(struct perf_event *bp, const struct perf_event_attr *attr
 	return bp_same_registers(&bp->attr, attr) ? 0 : -EINVAL;
 }
 
-static int repoint_local(struct perf_event *bp, const struct perf_event_attr *attr)
+static int repoint_local(struct perf_event *bp, const struct perf_event_attr *attr,
+			 const unsigned long *from)
 {
 	struct bp_version v = { .range = bp_range(attr) };
 	struct bp_wide_cpu *wcpu = wcpu_of(bp);
@@ -270,14 +292,15 @@ static int repoint_local(struct perf_event *bp, const struct perf_event_attr *at
 		return -EINVAL;
 	err = check_local(bp, attr, &v);
 	if (!err)
-		err = publish_local(wcpu, &v);
+		err = publish_local(wcpu, &v, from);
 	if (!err)
 		bp_apply_version(bp);
 	return err;
 }
 
-int modify_wide_hw_breakpoint_local(struct perf_event *bp,
-				    const struct perf_event_attr *attr)
+static int repoint_local_irqsave(struct perf_event *bp,
+				 const struct perf_event_attr *attr,
+				 const unsigned long *from)
 {
 	unsigned long flags;
 	int err;
@@ -286,12 +309,25 @@ int modify_wide_hw_breakpoint_local(struct perf_event *bp,
 		return -EOPNOTSUPP;
 
 	local_irq_save(flags);
-	err = repoint_local(bp, attr);
+	err = repoint_local(bp, attr, from);
 	local_irq_restore(flags);
 
 	return err;
 }
+
+int modify_wide_hw_breakpoint_local(struct perf_event *bp,
+				    const struct perf_event_attr *attr)
+{
+	return repoint_local_irqsave(bp, attr, NULL);
+}
 EXPORT_SYMBOL_GPL(modify_wide_hw_breakpoint_local);
+
+int modify_wide_hw_breakpoint_local_from(struct perf_event *bp, unsigned long from,
+					 const struct perf_event_attr *attr)
+{
+	return repoint_local_irqsave(bp, attr, &from);
+}
+EXPORT_SYMBOL_GPL(modify_wide_hw_breakpoint_local_from);
 
 /*
  * What the set was repointed to counts from then on, also if the kick has not come
@@ -301,18 +337,14 @@ void read_wide_hw_breakpoint_local(const struct perf_event *bp,
 				   struct hw_breakpoint_range *range)
 {
 	const struct bp_wide_cpu *wcpu = wcpu_of(bp);
-	struct bp_version own, newest;
+	struct bp_version v;
 
 	if (WARN_ON_ONCE(!wcpu)) {
 		*range = (struct hw_breakpoint_range) { };
 		return;
 	}
-	bp_read_version(&wcpu->versions, &own);
-	if (own.base != bp_wide_serial(wcpu->set) &&
-	    read_newest_version(wcpu->set, &newest))
-		*range = newest.range;
-	else
-		*range = own.range;
+	read_version_here(wcpu, &v);
+	*range = v.range;
 }
 EXPORT_SYMBOL_GPL(read_wide_hw_breakpoint_local);
 
@@ -395,9 +427,22 @@ static void relay_work(struct irq_work *work)
 	kick_others(container_of(work, struct bp_wide_cpu, relay)->set);
 }
 
+void bp_wide_kick(struct perf_event * __percpu *events)
+{
+	struct bp_wide_set *set = set_of(events);
+
+	preempt_disable();
+	bp_wide_catch_up(this_cpu_ptr(set->cpus));
+	kick_others(set);
+	preempt_enable();
+}
+
 /* Pairs with the text on hotplug above: newest is written before this. */
 static void tell_others(struct bp_wide_cpu *wcpu, unsigned long flags)
 {
+	/* bp_wide_kick() follows. */
+	if (!cpu_online(raw_smp_processor_id()))
+		return;
 	if (num_online_cpus() == 1)
 		return;
 	if (in_nmi() || irqs_disabled_flags(flags))
@@ -425,21 +470,57 @@ static unsigned int own_slot(const struct bp_wide_cpu *wcpu, unsigned int depth)
 	return newest && slot_of(wcpu->set, newest) == &wcpu->slot[i] ? i + 1 : i;
 }
 
-/* @from: NULL, or the address that has to be watched now */
+/* Whether this CPU watches @from, with @newest and its own version @seen */
+static bool watches_here(const struct bp_wide_cpu *wcpu, unsigned long from,
+			 u64 *newest, unsigned long *seen)
+{
+	struct bp_version here;
+
+	do {
+		*newest = bp_read_newest(wcpu->set);
+		*seen = read_version_here(wcpu, &here);
+	} while (here.base != bp_newest_serial(*newest));
+
+	return here.range.addr == from;
+}
+
+/*
+ * A context that interrupted this one after watches_here() may have repointed this
+ * CPU alone: then the CPU's version is not @seen any more.  That change is the later
+ * one: let it stay, although it is based on @base.
+ */
+static void keep_local(struct bp_wide_cpu *wcpu, unsigned long seen, u64 base, u64 next)
+{
+	struct bp_version own;
+	unsigned long now;
+
+	do {
+		now = bp_read_version(&wcpu->versions, &own);
+		if (now == seen || own.base != base)
+			return;
+		own.base = next;
+	} while (bp_publish_version(&wcpu->versions, now, &own) == -EAGAIN);
+}
+
+/* @from: NULL, or the address that this CPU has to watch now */
 static int publish_slot(struct bp_wide_cpu *wcpu, unsigned int i,
 			const unsigned long *from)
 {
 	struct bp_wide_set *set = wcpu->set;
 	u64 newest = bp_read_newest(set), next;
+	unsigned long seen = 0;
 
 	/* Nothing is published in between, or the cmpxchg fails. */
 	do {
-		if (from && !watches(set, &newest, *from))
+		if (from && !watches_here(wcpu, *from, &newest, &seen))
 			return -EAGAIN;
 		next = pack(bp_newest_serial(newest) + 1, raw_smp_processor_id(), i);
 		/* Pairs with read_slot(). */
 		smp_store_release(&wcpu->slot[i].serial, (unsigned long)bp_newest_serial(next));
 	} while (!atomic64_try_cmpxchg(&set->newest, (s64 *)&newest, next));
+
+	if (from)
+		keep_local(wcpu, seen, bp_newest_serial(newest), bp_newest_serial(next));
 
 	return 0;
 }
@@ -551,6 +632,7 @@ static void adopt_work(struct irq_work *work) { }
 static void relay_work(struct irq_work *work) { }
 
 void bp_wide_catch_up(struct bp_wide_cpu *wcpu) { }
+void bp_wide_kick(struct perf_event * __percpu *events) { }
 
 int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events,
 			      const struct perf_event_attr *attr)

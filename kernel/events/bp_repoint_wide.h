@@ -131,6 +131,16 @@ u64 bp_wide_start_event(struct bp_wide_cpu *wcpu, struct perf_event_attr *attr);
 void bp_wide_catch_up(struct bp_wide_cpu *wcpu);
 
 /**
+ * bp_wide_kick - have other CPUs adopt the newest version
+ * @events: events of a set
+ *
+ * For what a CPU that was not online has published: it kicks no other CPU.
+ *
+ * Context: Process context, on an online CPU.
+ */
+void bp_wide_kick(struct perf_event * __percpu *events);
+
+/**
  * bp_wide_stop_repoint - wait until no CPU is about to adopt a version
  * @events: events of a set that is repointed no more
  *

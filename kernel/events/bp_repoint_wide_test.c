@@ -8,7 +8,8 @@
  *  - of concurrent changes each CPU ends up with the last one, and no CPU goes back
  *    to an older one;
  *  - nobody reads a mixture of two versions;
- *  - a CPU that comes online watches the newest;
+ *  - a CPU that comes online watches the newest, and what a CPU changes while it
+ *    dies all others watch;
  *  - each access to what all CPUs watch is reported once, none to what none does.
  */
 
@@ -18,6 +19,7 @@
 #include <linux/delay.h>
 #include <linux/hw_breakpoint_wide.h>
 #include <linux/irq_work.h>
+#include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
@@ -502,6 +504,144 @@ static void a_change_in_the_middle_of_one_from_an_address_counts(struct kunit *t
 	run_anywhere();
 }
 
+/* ---- In the middle of a change from an address, where CPUs differ ---- */
+
+static int (*from_middle)(struct fixture *f);
+
+static int point_here_to(struct fixture *f, unsigned int i)
+{
+	struct perf_event_attr attr = watch_nr(i);
+
+	return modify_wide_hw_breakpoint_local(*raw_cpu_ptr(f->set), &attr);
+}
+
+static int all_to_41(struct fixture *f)
+{
+	return point_to(f, 41);
+}
+
+static int this_cpu_to_42(struct fixture *f)
+{
+	return point_here_to(f, 42);
+}
+
+/* Once, at the write number @skip + 1 of what is watched */
+static void call_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
+			       struct pt_regs *regs)
+{
+	struct middle *m = bp->overflow_handler_context;
+
+	if (current == m->task && atomic_inc_return(&m->hits) == m->skip + 1)
+		m->err |= from_middle(m->f);
+}
+
+static void from_20_to_21_here(struct fixture *f)
+{
+	struct perf_event_attr attr = watch_nr(21);
+
+	from_err = modify_wide_hw_breakpoint_local_from(*raw_cpu_ptr(f->set),
+							(unsigned long)&words[20], &attr);
+}
+
+static void from_20_to_21_everywhere(struct fixture *f)
+{
+	struct perf_event_attr attr = watch_nr(21);
+
+	from_err = modify_wide_hw_breakpoint_from(f->set, (unsigned long)&words[20], &attr);
+}
+
+/* All watch 10, this CPU 20.  True if @from_middle was called while @func ran. */
+static bool from_20(struct kunit *test, struct middle *m, unsigned long *word,
+		    void (*func)(struct fixture *f))
+{
+	struct perf_event_attr attr = watch(word);
+	struct perf_event * __percpu *set;
+
+	KUNIT_ASSERT_EQ(test, point_to(m->f, 10), 0);
+	KUNIT_ASSERT_EQ(test, point_here_to(m->f, 20), 0);
+	atomic_set(&m->hits, 0);
+	set = register_wide_hw_breakpoint(&attr, call_in_the_middle, m);
+	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
+	func(m->f);
+	unregister_wide_hw_breakpoint(set);
+	return atomic_read(&m->hits) > m->skip;
+}
+
+/* Whether it comes before the comparison or after it, the change to @word stays. */
+static void expect_middle_stays(struct kunit *test, unsigned long *start, int nr,
+				int (*middle)(struct fixture *f), int word,
+				void (*func)(struct fixture *f))
+{
+	struct middle m = { .f = test->priv, .task = current };
+	unsigned int nr_hit = 0;
+	int i;
+
+	from_middle = middle;
+	for (i = 0; i < 2 * nr; i++) {
+		m.skip = i / nr;
+		if (!from_20(test, &m, start + i % nr, func)) {
+			KUNIT_EXPECT_EQ_MSG(test, from_err, 0, "word %d", i);
+			KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 21, "word %d", i);
+			continue;
+		}
+		nr_hit++;
+		KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), word, "word %d", i);
+	}
+	/* Once before the comparison and once after it */
+	KUNIT_EXPECT_GE(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+}
+
+/* Head of struct bp_versions and the two entries of a writer that interrupts none */
+#define VERSION_WORDS	(offsetof(struct bp_versions, version[2]) / sizeof(unsigned long))
+
+static void a_change_in_the_middle_of_one_of_this_cpu_stays(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	unsigned long *start;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	start = (unsigned long *)&bp_wide_cpu_of(f->set, raw_smp_processor_id())->versions;
+	expect_middle_stays(test, start, VERSION_WORDS, all_to_41, 41,
+			    from_20_to_21_here);
+	expect_middle_stays(test, start, VERSION_WORDS, this_cpu_to_42, 42,
+			    from_20_to_21_here);
+	run_anywhere();
+}
+
+static void a_change_in_the_middle_of_one_of_all_stays(struct kunit *test)
+{
+	unsigned long *start;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	start = (unsigned long *)slots_here(test->priv);
+	expect_middle_stays(test, start, 2 * SLOT_WORDS, all_to_41, 41,
+			    from_20_to_21_everywhere);
+	expect_middle_stays(test, start, 2 * SLOT_WORDS, this_cpu_to_42, 42,
+			    from_20_to_21_everywhere);
+	run_anywhere();
+}
+
+static void a_change_from_what_this_cpu_watches(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	KUNIT_ASSERT_EQ(test, point_to(f, 20), 0);
+	KUNIT_ASSERT_EQ(test, point_here_to(f, 10), 0);
+	/* All others watch 20. */
+	from_20_to_21_everywhere(f);
+	KUNIT_EXPECT_EQ(test, from_err, -EAGAIN);
+	from_20_to_21_here(f);
+	KUNIT_EXPECT_EQ(test, from_err, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, word_here(f), 10);
+	KUNIT_ASSERT_EQ(test, point_here_to(f, 20), 0);
+	from_20_to_21_here(f);
+	KUNIT_EXPECT_EQ(test, from_err, 0);
+	KUNIT_EXPECT_EQ(test, word_here(f), 21);
+	run_anywhere();
+}
+
 /* ---- All CPUs and contexts at a time ---- */
 
 #define NR_STEPS	3000
@@ -750,6 +890,67 @@ static void a_cpu_that_comes_online_watches_the_newest(struct kunit *test)
 	run_anywhere();
 }
 
+#ifdef CONFIG_KPROBES
+static struct fixture *dying;
+static atomic_t nr_died;
+
+/* After the last irq_work_run() of a CPU that dies */
+static int change_on_dying_cpu(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (!cpu_online(raw_smp_processor_id()) && !point_to(dying, 2))
+		atomic_inc(&nr_died);
+	return 0;
+}
+
+static bool settles(struct fixture *f)
+{
+	int tries = 1000;
+
+	while (!wide_hw_breakpoint_is_settled(f->set) && tries--)
+		usleep_range(100, 200);
+	return wide_hw_breakpoint_is_settled(f->set);
+}
+
+static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
+{
+	struct kprobe kp = {
+		.symbol_name	= "stop_machine_park",
+		.pre_handler	= change_on_dying_cpu,
+	};
+	struct fixture *f = test->priv;
+	int cpu = other_cpu();
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
+	dying = f;
+	atomic_set(&nr_died, 0);
+	KUNIT_ASSERT_EQ(test, register_kprobe(&kp), 0);
+	if (remove_cpu(cpu)) {
+		unregister_kprobe(&kp);
+		kunit_skip(test, "CPU %d cannot go offline", cpu);
+	}
+	unregister_kprobe(&kp);
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&nr_died), 1);
+	KUNIT_EXPECT_TRUE(test, settles(f));
+	take_hits(f);
+	expect_watched_everywhere(test, 2);
+	expect_watched_nowhere(test, 1);
+	/* No irq_work is left on the dead CPU: test_exit() would wait for it. */
+	KUNIT_EXPECT_FALSE(test,
+			   irq_work_is_busy(&bp_wide_cpu_of(f->set, cpu)->relay));
+	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
+	expect_watched_everywhere(test, 2);
+	run_anywhere();
+}
+#else
+static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
+{
+	kunit_skip(test, "needs CONFIG_KPROBES");
+}
+#endif
+
 /**
  * struct storm - objects that come and go
  * @f: the set
@@ -876,9 +1077,13 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE(a_change_in_the_middle_of_adopting_is_not_undone),
 	KUNIT_CASE(a_change_in_the_middle_of_writing_leaves_the_last),
 	KUNIT_CASE(a_change_in_the_middle_of_one_from_an_address_counts),
+	KUNIT_CASE(a_change_in_the_middle_of_one_of_this_cpu_stays),
+	KUNIT_CASE(a_change_in_the_middle_of_one_of_all_stays),
+	KUNIT_CASE(a_change_from_what_this_cpu_watches),
 	KUNIT_CASE_SLOW(each_change_counts_once_and_the_last_one_stays),
 	KUNIT_CASE_SLOW(no_cpu_goes_back_to_an_older_version),
 	KUNIT_CASE_SLOW(a_cpu_that_comes_online_watches_the_newest),
+	KUNIT_CASE_SLOW(a_change_by_a_dying_cpu_reaches_all_others),
 	KUNIT_CASE_SLOW(a_storm_of_objects_is_seen_write_by_write),
 	{},
 };

@@ -285,7 +285,27 @@ void release_wide_bp_slot(struct perf_event * __percpu *cpu_events)
 	mutex_unlock(&bp_wide_mutex);
 }
 
-/* ---- CPU hotplug: both run on the CPU that comes or goes ---- */
+/* ---- CPU hotplug: on the CPU that comes or goes, but bp_wide_cpu_dead() ---- */
+
+/* A CPU that is not online repoints, but kicks no other CPU. */
+static void kick_for_offline_cpu(void)
+{
+	struct bp_wide *set;
+
+	lockdep_assert_held(&bp_wide_mutex);
+
+	list_for_each_entry(set, &bp_wide_sets, link)
+		bp_wide_kick(set->events);
+}
+
+static int bp_wide_cpu_dead(unsigned int cpu)
+{
+	mutex_lock(&bp_wide_mutex);
+	kick_for_offline_cpu();
+	mutex_unlock(&bp_wide_mutex);
+
+	return 0;
+}
 
 static int bp_wide_cpu_offline(unsigned int cpu)
 {
@@ -305,6 +325,7 @@ static int bp_wide_cpu_online(unsigned int cpu)
 	int err = 0;
 
 	mutex_lock(&bp_wide_mutex);
+	kick_for_offline_cpu();
 	list_for_each_entry(set, &bp_wide_sets, link) {
 		if (*event_of(set, cpu))
 			continue;
@@ -330,6 +351,10 @@ static int __init bp_wide_init(void)
 {
 	int state;
 
+	state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "perf/hw_breakpoint:dead",
+					  NULL, bp_wide_cpu_dead);
+	if (state < 0)
+		return state;
 	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "perf/hw_breakpoint:wide",
 				  bp_wide_cpu_online, bp_wide_cpu_offline);
 	return state < 0 ? state : 0;

@@ -222,6 +222,15 @@ int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *hol
 	return bp_slots_try_reserve(&bp_machine, claim, &spec, -1);
 }
 
+int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder *holder)
+{
+	struct perf_event_attr attr = { .bp_type = holder->bp_type };
+	struct bp_claim_spec spec = bp_claim_spec(&attr);
+
+	claim->holder = holder;
+	return bp_slots_reserve(&bp_machine, claim, &spec, NULL, -1);
+}
+
 int dbg_release_wide_bp_slot(struct bp_claim *claim)
 {
 	return bp_slots_try_release(&bp_machine, claim);

@@ -168,14 +168,17 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw)
 
 /* ---- Repointing: any context, not preemptible ---- */
 
-static int repoint_here(struct trace_wprobe *tw, const struct perf_event_attr *attr)
+/* @from: NULL, or the address that this CPU has to watch now */
+static int repoint_here(struct trace_wprobe *tw, const unsigned long *from,
+			const struct perf_event_attr *attr)
 {
 	struct perf_event *bp = READ_ONCE(*this_cpu_ptr(tw->events));
 
 	if (!bp)
 		return -ENODEV;
 	WRITE_ONCE(tw->used_locally, true);
-	return modify_wide_hw_breakpoint_local(bp, attr);
+	return from ? modify_wide_hw_breakpoint_local_from(bp, *from, attr) :
+		      modify_wide_hw_breakpoint_local(bp, attr);
 }
 
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
@@ -185,8 +188,13 @@ int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 	/* An address that is not aligned is refused by the layer. */
 	if (addr < TASK_SIZE_MAX)
 		return -EINVAL;
-	return this_cpu ? repoint_here(tw, &attr) :
+	return this_cpu ? repoint_here(tw, NULL, &attr) :
 			  modify_wide_hw_breakpoint(tw->events, &attr);
+}
+
+bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr)
+{
+	return can_watch(&tw->place, addr);
 }
 
 /* Whether this CPU watches @addr; true if it has no event just now. */
@@ -201,26 +209,28 @@ static bool watches_here(struct trace_wprobe *tw, unsigned long addr)
 	return range.addr == addr;
 }
 
+/* Where CPUs differ, this one knows only what it watches itself. */
+bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
+			    bool this_cpu)
+{
+	if (from)
+		return watches_here(tw, *from);
+	if (!this_cpu && READ_ONCE(tw->used_locally))
+		return true;
+	return !watches_here(tw, nowhere(tw->place.type));
+}
+
 int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
 		       bool this_cpu)
 {
-	unsigned long nothing = nowhere(tw->place.type);
-	struct perf_event_attr attr = attr_of(&tw->place, nothing);
+	struct perf_event_attr attr = attr_of(&tw->place, nowhere(tw->place.type));
 
-	if (this_cpu) {
-		if (from ? !watches_here(tw, *from) : watches_here(tw, nothing))
-			return -EAGAIN;
-		return repoint_here(tw, &attr);
-	}
-
-	if (from && !READ_ONCE(tw->used_locally))
-		return modify_wide_hw_breakpoint_from(tw->events, *from, &attr);
-	/* Where CPUs differ, this one knows only what it watches itself. */
-	if (from && !watches_here(tw, *from))
+	if (!from && !trace_wprobe_can_clear(tw, NULL, this_cpu))
 		return -EAGAIN;
-	if (!from && !READ_ONCE(tw->used_locally) && watches_here(tw, nothing))
-		return -EAGAIN;
-	return modify_wide_hw_breakpoint(tw->events, &attr);
+	if (this_cpu)
+		return repoint_here(tw, from, &attr);
+	return from ? modify_wide_hw_breakpoint_from(tw->events, *from, &attr) :
+		      modify_wide_hw_breakpoint(tw->events, &attr);
 }
 
 bool trace_wprobe_is_settled(const struct trace_wprobe *tw)
@@ -412,7 +422,7 @@ static void print_place(char *buf, size_t size, const struct wprobe_place *place
 	seq_buf_str(&s);
 }
 
-#define PLACE_SIZE	(MAX_ARGSTR_LEN + KSYM_NAME_LEN + 1)
+#define PLACE_SIZE	(MAX_ARGSTR_LEN + MODULE_NAME_LEN + KSYM_NAME_LEN + 1)
 
 static const char *wprobe_errors[] = {
 	"No breakpoint register is free on all CPUs",
@@ -540,6 +550,24 @@ static int wprobe_register(struct trace_event_call *call, enum trace_reg type,
 	}
 }
 
+#ifdef CONFIG_PERF_EVENTS
+/*
+ * To count the hits takes a register of every CPU, and tells when the kernel
+ * accesses its memory: unlike those of a tracepoint they are not for every user.
+ */
+static int wprobe_perf_perm(struct trace_event_call *call, struct perf_event *event)
+{
+	return event->parent ? 0 : perf_allow_tracepoint();
+}
+
+static void restrict_perf(struct trace_event_call *call)
+{
+	call->perf_perm = wprobe_perf_perm;
+}
+#else
+static void restrict_perf(struct trace_event_call *call) { }
+#endif
+
 static struct trace_event_functions wprobe_funcs = {
 	.trace	= print_wprobe_event,
 };
@@ -628,6 +656,44 @@ static unsigned long resolve(const struct wprobe_place *place)
 	return addr ? addr + place->offset : 0;
 }
 
+#ifdef CONFIG_MODULES
+/* Names the module: without it the symbol could be found in another one later. */
+static char *full_symbol(const char *symbol)
+{
+	char name[MODULE_NAME_LEN] = "";
+	struct module *mod;
+
+	scoped_guard(preempt) {
+		mod = __module_address(kallsyms_lookup_name(symbol));
+		if (mod && !strchr(symbol, ':'))
+			strscpy(name, module_name(mod), sizeof(name));
+	}
+
+	return *name ? kasprintf(GFP_KERNEL, "%s:%s", name, symbol) :
+		       kstrdup(symbol, GFP_KERNEL);
+}
+
+/* Whether @addr is in a module whose notifiers of MODULE_STATE_GOING may have run */
+static bool is_going(unsigned long addr)
+{
+	struct module *mod;
+
+	guard(preempt)();
+	mod = __module_address(addr);
+	return mod && mod->state == MODULE_STATE_GOING;
+}
+#else
+static char *full_symbol(const char *symbol)
+{
+	return kstrdup(symbol, GFP_KERNEL);
+}
+
+static bool is_going(unsigned long addr)
+{
+	return false;
+}
+#endif
+
 /* @text: the symbol, with or without an offset, at @offset of the argument */
 static int parse_symbol(char *text, int offset, struct wprobe_place *place)
 {
@@ -639,7 +705,7 @@ static int parse_symbol(char *text, int offset, struct wprobe_place *place)
 		trace_probe_log_err(offset, NON_UNIQ_SYMBOL);
 		return -EINVAL;
 	}
-	place->symbol = kstrdup(text, GFP_KERNEL);
+	place->symbol = full_symbol(text);
 	if (!place->symbol)
 		return -ENOMEM;
 	place->addr = resolve(place);
@@ -750,6 +816,7 @@ static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
 	call->event.funcs = &wprobe_funcs;
 	call->class->fields_array = wprobe_fields_array;
 	call->class->reg = wprobe_register;
+	restrict_perf(call);
 	return tw;
 }
 
@@ -773,11 +840,28 @@ static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[
 	return err ?: traceprobe_set_print_fmt(&tw->tp, PROBE_PRINT_NORMAL);
 }
 
+/*
+ * The module may have gone, or come again, after the place was parsed; from now on
+ * wprobe_module_callback() finds the event.
+ */
+static void resolve_again(struct wprobe_place *place)
+{
+	unsigned long addr = place->symbol ? resolve(place) : place->addr;
+
+	lockdep_assert_held(&event_mutex);
+
+	if (!addr || is_going(addr) || !is_aligned(place, addr) ||
+	    !can_watch(place, addr))
+		addr = nowhere(place->type);
+	place->addr = addr;
+}
+
 static int register_wprobe(struct trace_wprobe *tw)
 {
 	int err;
 
 	guard(mutex)(&event_mutex);
+	resolve_again(&tw->place);
 	err = trace_probe_register_event_call(&tw->tp);
 	if (err == -EEXIST) {
 		trace_probe_log_set_index(0);
@@ -937,7 +1021,19 @@ static bool is_in_module(const struct wprobe_place *place, struct module *mod)
 	       place->symbol[len] == ':';
 }
 
-/* The symbol may have moved, and in a new version of the module be gone. */
+/* An address says nothing of a module that comes. */
+static bool is_concerned(const struct wprobe_place *place, struct module *mod,
+			 bool coming)
+{
+	if (place->symbol)
+		return is_in_module(place, mod);
+	return !coming && within_module(place->addr, mod);
+}
+
+/*
+ * The symbol may have moved, and in a new version of the module be gone.  What was
+ * defined as an address of a module that goes becomes nothing.
+ */
 static void follow_module(struct trace_wprobe *tw, bool coming)
 {
 	unsigned long addr = coming ? resolve(&tw->place) : 0;
@@ -960,16 +1056,17 @@ static void follow_module(struct trace_wprobe *tw, bool coming)
 static int wprobe_module_callback(struct notifier_block *nb, unsigned long state,
 				  void *data)
 {
+	bool coming = state == MODULE_STATE_COMING;
 	struct dyn_event *ev;
 
-	if (state != MODULE_STATE_COMING && state != MODULE_STATE_GOING)
+	if (!coming && state != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
 
 	guard(mutex)(&event_mutex);
 	for_each_dyn_event(ev) {
 		if (ev->ops == &trace_wprobe_ops &&
-		    is_in_module(&to_wprobe(ev)->place, data))
-			follow_module(to_wprobe(ev), state == MODULE_STATE_COMING);
+		    is_concerned(&to_wprobe(ev)->place, data, coming))
+			follow_module(to_wprobe(ev), coming);
 	}
 
 	return NOTIFY_DONE;

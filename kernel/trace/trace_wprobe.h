@@ -41,6 +41,26 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu);
 
 /**
+ * trace_wprobe_can_watch - tell whether an event could watch an address
+ * @tw: the event
+ * @addr: the address
+ *
+ * Context: Any.
+ */
+bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr);
+
+/**
+ * trace_wprobe_can_clear - tell whether trace_wprobe_clear() has something to clear
+ * @tw: an enabled event
+ * @from: as for trace_wprobe_clear()
+ * @this_cpu: likewise
+ *
+ * Context: Any; not preemptible.
+ */
+bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
+			    bool this_cpu);
+
+/**
  * trace_wprobe_clear - make an enabled event watch nothing
  * @tw: the event
  * @from: NULL, or the address that it has to watch now

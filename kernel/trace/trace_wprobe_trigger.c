@@ -91,6 +91,32 @@ static void give_count_back(struct event_trigger_data *data)
 	} while (!try_cmpxchg(&data->count, &count, count + 1));
 }
 
+/*
+ * A run that will change nothing must not take the last one off the count, not even
+ * for a moment: a run that would change something, on another CPU or interrupting
+ * this one, finds none left then.
+ */
+static bool take_count_to_set(struct event_trigger_data *data, unsigned long addr)
+{
+	struct wprobe_trigger *wt = data->private_data;
+
+	if (READ_ONCE(data->count) && !trace_wprobe_can_watch(wt->tw, addr)) {
+		atomic_long_inc(&wt->refused);
+		return false;
+	}
+	return take_count(data);
+}
+
+static bool take_count_to_clear(struct event_trigger_data *data,
+				const unsigned long *from)
+{
+	struct wprobe_trigger *wt = data->private_data;
+
+	if (!trace_wprobe_can_clear(wt->tw, from, wt->this_cpu))
+		return false;
+	return take_count(data);
+}
+
 static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer,
 		    void *rec, struct ring_buffer_event *event)
 {
@@ -101,7 +127,7 @@ static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer
 		return;
 	/* An allocation that failed gives nothing to watch. */
 	base = address_in(wt, rec);
-	if (!base || !take_count(data))
+	if (!base || !take_count_to_set(data, base + wt->offset))
 		return;
 	if (trace_wprobe_set(wt->tw, base + wt->offset, wt->this_cpu)) {
 		atomic_long_inc(&wt->refused);
@@ -113,13 +139,17 @@ static void run_clear(struct event_trigger_data *data, struct trace_buffer *buff
 		      void *rec, struct ring_buffer_event *event)
 {
 	struct wprobe_trigger *wt = data->private_data;
-	unsigned long from;
+	unsigned long addr, *from = NULL;
 
-	if (!rec || !take_count(data))
+	if (!rec)
 		return;
-	if (wt->field)
-		from = address_in(wt, rec) + wt->offset;
-	if (trace_wprobe_clear(wt->tw, wt->field ? &from : NULL, wt->this_cpu))
+	if (wt->field) {
+		addr = address_in(wt, rec) + wt->offset;
+		from = &addr;
+	}
+	if (!take_count_to_clear(data, from))
+		return;
+	if (trace_wprobe_clear(wt->tw, from, wt->this_cpu))
 		give_count_back(data);
 }
 

@@ -21,6 +21,11 @@
 #define CREATE_TRACE_POINTS
 #include "repoint_breakpoint_trace.h"
 
+/*
+ * The parameter is written under the lock of the parameters of this module, also
+ * while the module is initialized and after its exit: they take that lock as well.
+ * NULL then.
+ */
 static struct perf_event * __percpu *breakpoints;
 
 /* @data tells what was watched at the hit, even if that has changed since. */
@@ -84,7 +89,7 @@ static int watch(const char *name)
 	return 0;
 }
 
-/* Before the module is initialized it says what to begin with. */
+/* Before the module is initialized @val says what to begin with. */
 static int set_ksym(const char *val, const struct kernel_param *kp)
 {
 	char name[KSYM_NAME_LEN];
@@ -109,7 +114,8 @@ static const struct kernel_param_ops ksym_ops = {
 module_param_cb(ksym, &ksym_ops, NULL, 0644);
 MODULE_PARM_DESC(ksym, "address in hexadecimal digits, or exported variable, to watch");
 
-static int __init repoint_breakpoint_init(void)
+/* Called with the lock of the parameters held. */
+static int start(void)
 {
 	struct perf_event * __percpu *events;
 	struct perf_event_attr attr;
@@ -126,12 +132,26 @@ static int __init repoint_breakpoint_init(void)
 	breakpoints = events;
 	return 0;
 }
+
+static int __init repoint_breakpoint_init(void)
+{
+	int err;
+
+	kernel_param_lock(THIS_MODULE);
+	err = start();
+	kernel_param_unlock(THIS_MODULE);
+
+	return err;
+}
 module_init(repoint_breakpoint_init);
 
 static void __exit repoint_breakpoint_exit(void)
 {
+	kernel_param_lock(THIS_MODULE);
 	unregister_wide_hw_breakpoint(breakpoints);
+	breakpoints = NULL;
 	put_address(ksym);
+	kernel_param_unlock(THIS_MODULE);
 }
 module_exit(repoint_breakpoint_exit);
 

@@ -146,6 +146,10 @@ static bool debugger_wants;
 /* The largest address mask of this processor (AMD with BPEXT), 0 if it has none */
 static u32 addr_mask_max __ro_after_init;
 
+/* All static per-CPU data lies in between. Anything may until that is known. */
+static unsigned long percpu_start __ro_after_init;
+static unsigned long percpu_end __ro_after_init = ULONG_MAX;
+
 #define ALL_SLOTS	(BIT(HBP_NUM) - 1)
 
 #define for_each_slot(slot, slots)					\
@@ -809,6 +813,21 @@ unsigned int hw_breakpoint_debugger_leave(void)
 	return missing_slots(regs);
 }
 
+static void __init find_percpu_data(void)
+{
+	unsigned long start = ULONG_MAX, end = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		void *unit = per_cpu_ptr((void __percpu *)__per_cpu_start, cpu);
+
+		start = min(start, (unsigned long)unit);
+		end = max(end, (unsigned long)unit + (__per_cpu_end - __per_cpu_start));
+	}
+	percpu_start = start;
+	percpu_end = end;
+}
+
 static int __init hw_breakpoint_setup(void)
 {
 	/* CPUID Fn8000_0001 ECX: masks reach to bit 31, not only to bit 11 */
@@ -820,6 +839,7 @@ static int __init hw_breakpoint_setup(void)
 			addr_mask_max = GENMASK(31, 0);
 	}
 
+	find_percpu_data();
 	return 0;
 }
 core_initcall(hw_breakpoint_setup);
@@ -943,7 +963,7 @@ static bool overlaps(unsigned long addr, unsigned long end, const void *base,
 #define overlaps_percpu(addr, end, var, cpu)				\
 	overlaps(addr, end, per_cpu_ptr(&(var), cpu), sizeof(var))
 
-/* Per-CPU data that the entry to #DB accesses before it clears DR7 */
+/* Static per-CPU data that the entry to #DB accesses before it clears DR7 */
 static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 {
 	/* The GDT is also accessed through its writable mapping. */
@@ -1027,6 +1047,9 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 		return true;
 #endif
 
+	/* Breakpoints are set with interrupts off: do not visit each CPU for most. */
+	if (end < percpu_start || addr >= percpu_end)
+		return false;
 	for_each_possible_cpu(cpu) {
 		if (overlaps_entry_data(addr, end, cpu))
 			return true;

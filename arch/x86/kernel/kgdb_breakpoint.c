@@ -228,6 +228,7 @@ static int __init kgdb_follow_cpus(void)
 }
 early_initcall(kgdb_follow_cpus);
 
+/* All CPUs run: other requests may be under way, and are waited for. */
 void kgdb_arch_late(void)
 {
 	int i;
@@ -240,7 +241,7 @@ void kgdb_arch_late(void)
 		struct kgdb_breakpoint *bp = &kgdb_bps[i];
 
 		if (bp->as_set.bp_type &&
-		    dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set))
+		    dbg_reserve_wide_bp_slot_late(&bp->claim, &bp->as_set))
 			pr_warn("the early breakpoint at %lx has no register of its own\n",
 				bp->as_set.addr);
 	}

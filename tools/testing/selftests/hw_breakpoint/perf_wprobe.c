@@ -4,7 +4,8 @@
  *
  * The rule: perf counts and samples the hits of a watch event as those of any
  * tracepoint; a BPF program of type kprobe sees the registers of each and decides
- * whether there is a sample; while perf has the event open it is busy.
+ * whether there is a sample; while perf has the event open it is busy; to open it
+ * needs the privilege that samples of tracepoints need, also only to count.
  */
 #include <linux/bpf.h>
 
@@ -155,6 +156,46 @@ TEST_F(wprobe, a_bpf_program_of_another_type_is_refused)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd[0], PERF_EVENT_IOC_SET_BPF, fd));
 	close(fd);
+}
+
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+
+static int try_open(void *arg)
+{
+	int fd = bp_open(arg, 0, -1);
+
+	return fd < 0 ? -fd : 0;
+}
+
+/* Whether it is armed by others, or would have to be armed */
+static void expect_refused(struct __test_metadata *_metadata)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = read_id(),
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+
+	EXPECT_EQ(0, bp_in_child(try_open, &attr));
+	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &attr));
+}
+
+TEST_F(wprobe, counting_needs_privilege)
+{
+	char paranoid[16], log[2][4096];
+
+	ASSERT_EQ(0, bp_read_file(PARANOID, paranoid, sizeof(paranoid)));
+	ASSERT_EQ(0, bp_write_file(PARANOID, "1"));
+	ASSERT_EQ(0, bp_read_file(TRACEFS "error_log", log[0], sizeof(log[0])));
+	expect_refused(_metadata);
+	bp_close(self->fd, self->cpus.nr);
+	self->cpus.nr = 0;
+	expect_refused(_metadata);
+	ASSERT_EQ(0, bp_read_file(TRACEFS "error_log", log[1], sizeof(log[1])));
+	EXPECT_STREQ(log[0], log[1]);
+	EXPECT_EQ(0, bp_write_file(PARANOID, paranoid));
 }
 
 TEST_HARNESS_MAIN
