@@ -18,10 +18,11 @@ MAKEFLAGS += --no-print-directory
 # KEEP_TREE=1    use build/linux as it is, uncommitted changes, tests and harness
 #                included
 # FULL=1         run all suites on the debug kernel with 2 and with 4 CPUs
+# CONFIG= LSMOD= configuration of the packaged kernel, see make help
 # BUILD_LOCK=    lock file that serializes kernel builds of several checkouts
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED CLOCK
+export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED CLOCK CONFIG
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
@@ -41,7 +42,7 @@ WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test bench \
 	baseline lint bisect arm64 clean distclean help deps-test out/bzImage \
-	out/debug/bzImage out/base/bzImage build/base-src
+	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients
 
 all: out/bzImage
 
@@ -113,6 +114,35 @@ bench: out/bzImage out/base/bzImage root
 	@$(WITH_QEMU) $(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) \
 		--out out/bench $(if $(DOC),--doc build/linux/Documentation/core-api)
 
+# ---- packages -----------------------------------------------------------------
+
+# Packages for users: the kernel with the configuration of Debian's.
+deb: tree
+	@$(BIN)/deps build deb
+	@$(BIN)/deb kernel-config build/deb/config
+	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel --deb --from build/deb/config \
+		$(if $(LSMOD),--lsmod $(LSMOD)) build/linux build/obj/deb out/deb/linux-image.deb \
+		patches/debian/kernel.config $(EXTRA_CONFIG)
+	@$(BIN)/deb hwbp out/deb
+
+# The same packages, the kernel with a small configuration, installed in a Debian that
+# boots in QEMU.
+DEBIAN := build/debian
+test-debian: deps-test tree
+	@$(BIN)/deps deb debian
+	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel --deb build/linux build/obj/debian \
+		$(DEBIAN)/linux-image.deb $(PLAIN) $(QEMU)/debian.config $(OURS)
+	@$(BIN)/deb hwbp $(DEBIAN)
+	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN) $(DEBIAN)/linux-image.deb $(DEBIAN)/hwbp_*.deb
+	@$(STEP) $(QEMU)/../debian/run test $(DEBIAN) out/test-debian
+
+# Compare what Debian's gdb, perf, strace and bpftrace print on both kernels.
+test-clients: deps-test out/bzImage out/base/bzImage
+	@$(BIN)/deps debian
+	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN)
+	@$(WITH_QEMU) $(STEP) $(QEMU)/../debian/run clients $(DEBIAN) out/test-clients \
+		out/base/bzImage out/bzImage $(ONLY)
+
 # ---- the series ---------------------------------------------------------------
 
 check:
@@ -139,7 +169,7 @@ arm64: tree
 # ---- the rest -----------------------------------------------------------------
 
 clean:
-	rm -rf out build/obj build/root build/root.build build/root.cpio
+	rm -rf out build/obj build/root build/root.build build/root.cpio build/deb build/debian
 
 distclean:
 	@! [ -e build/linux ] || { . $(BIN)/lib; saved_or_die build/linux; }
@@ -160,6 +190,12 @@ help:
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page
 #: make baseline  record which stock tests pass on the unpatched kernel
 #:
+#: make deb       Debian packages of the kernel, with the configuration of Debian's, and
+#:                of hwbp, in out/deb: thousands of modules, or those that LSMOD= lists
+#: make test-debian   install such packages in a Debian 12 and boot it in QEMU
+#: make test-clients  compare gdb, perf, strace and bpftrace of Debian on both kernels;
+#:                ONLY=five some of them
+#:
 #: make tree      base + series + overlay -> build/linux, one commit per patch
 #: make refresh   write the commits of build/linux back to patches/ and overlay
 #: make check     check that series, patches and overlay are consistent
@@ -171,6 +207,8 @@ help:
 #:
 #: LINUX=path         base tree or tarball (6.12.y)
 #: EXTRA_CONFIG=file  additional fragment of kernel configuration
+#: CONFIG=file LSMOD=file   make deb: another configuration; only the modules in
+#:                    this output of lsmod
 #: KEEP_TREE=1        build and test what is in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        compiler of the kernels; ACCEL=kvm: use KVM
