@@ -147,7 +147,7 @@ test-clients: deps-test out/bzImage out/base/bzImage
 
 check:
 	@$(BIN)/check
-	@for t in verdict_test watchdog_test bench_report_test; do $(QEMU)/$$t > /dev/null || \
+	@for t in verdict_test watchdog_test bench_report_test ../clients/compare_test; do $(QEMU)/$$t > /dev/null || \
 		{ echo "check: $(QEMU)/$$t fails" >&2; exit 1; }; done
 
 export:
