@@ -11,6 +11,7 @@
 #include <linux/types.h>
 
 struct bp_holder;
+struct bp_process;
 
 #define BP_SLOTS_CLASSES	2
 
@@ -18,6 +19,8 @@ struct bp_holder;
  * struct bp_domain - the claims that follow one execution context around
  * @lock: protects the domain; see bp_slots.c
  * @bound_guaranteed: number of guaranteed claims in @bound
+ * @process: the process that the domain belongs to; NULL for none. The domain in
+ *	which a process has claims of its own belongs to that process
  * @bound: claims that are bound to one CPU, ordered by CPU
  * @any: the other claims, which hold on every CPU, by class
  * @any.guaranteed: their weight
@@ -26,6 +29,7 @@ struct bp_holder;
 struct bp_domain {
 	raw_spinlock_t	lock;
 	u32		bound_guaranteed;
+	struct bp_process *process;
 	struct rb_root	bound;
 	struct {
 		u32	guaranteed;

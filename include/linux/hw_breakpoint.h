@@ -4,11 +4,11 @@
  *
  * A breakpoint is a perf event of type PERF_TYPE_BREAKPOINT.  It watches one
  * address range (attr.bp_addr, attr.bp_len, attr.bp_type) either for one task,
- * on each CPU that the task runs on, or on every CPU, for all tasks.  It holds a
- * debug register of these CPUs from its registration on, and registration fails
- * if none is available.  Flexible breakpoints are multiplexed instead; see
- * HW_BREAKPOINT_FLEXIBLE.  <linux/hw_breakpoint_wide.h> moves breakpoints that are
- * armed on every CPU.
+ * on each CPU that the task runs on, or on every CPU, for all tasks.
+ * Registration claims a debug register on each of these CPUs and fails if none
+ * is available.  Flexible breakpoints are multiplexed instead; see
+ * HW_BREAKPOINT_FLEXIBLE.  <linux/hw_breakpoint_wide.h> repoints breakpoints
+ * that are armed on every CPU.
  */
 #ifndef _LINUX_HW_BREAKPOINT_H
 #define _LINUX_HW_BREAKPOINT_H
@@ -33,7 +33,7 @@ static inline void hw_breakpoint_init(struct perf_event_attr *attr)
 	};
 }
 
-/* As hw_breakpoint_init(), for accesses made in user mode only. */
+/* Like hw_breakpoint_init(), but only accesses in user mode are hits. */
 static inline void ptrace_breakpoint_init(struct perf_event_attr *attr)
 {
 	hw_breakpoint_init(attr);
@@ -47,6 +47,12 @@ static inline void ptrace_breakpoint_init(struct perf_event_attr *attr)
  * @triggered: called at each hit, in exception context with interrupts off
  * @context: for @triggered, in event->overflow_handler_context
  * @tsk: the task
+ *
+ * With HW_BREAKPOINT_PROCESS in attr.config the breakpoint is for all threads of the
+ * process of @tsk.  @triggered is then called with an event of the CPU that was hit,
+ * whose overflow_handler_context is @context too; it may run on several CPUs at a time.
+ * perf_event_enable() and perf_event_disable() act on all CPUs; perf_event_pause() is
+ * not supported, and perf_event_disable_inatomic() in @triggered acts on one CPU.
  *
  * Context: Process context, may sleep.
  * Return: the breakpoint, or ERR_PTR(): -EINVAL for a malformed @attr,
@@ -67,7 +73,7 @@ register_user_hw_breakpoint(struct perf_event_attr *attr, perf_overflow_handler_
  * The caller serializes changes of @bp.  On failure @bp is as it was.
  *
  * Context: Process context; with interrupts off only to disable a breakpoint of
- * the current task.
+ * the current task, not of its process.
  * Return: 0, or the errors of register_user_hw_breakpoint().
  */
 int modify_user_hw_breakpoint(struct perf_event *bp, struct perf_event_attr *attr);

@@ -23,7 +23,8 @@
  *  arch_hw_breakpoint_begin()		install and uninstall may defer what they do
  *  arch_hw_breakpoint_commit()		  to the hardware, from begin to commit
  *  arch_hw_breakpoint_change()	change an installed breakpoint, in its register
- *  arch_hw_breakpoint_repoint()	change an installed breakpoint in any context
+ *  arch_hw_breakpoint_repoint()	change an installed breakpoint in any context;
+ *  arch_hw_breakpoint_move()		  with it: translate it for another address
  *  arch_hw_breakpoint_reg()		read back a register of this CPU
  *  arch_is_ptrace_breakpoint()		true for a breakpoint of a task's debugger
  *  ptrace_drop_disabled_hw_breakpoints()
@@ -46,7 +47,7 @@ struct pt_regs;
  * @TYPE_DATA: registers that take data breakpoints (watchpoints)
  * @TYPE_MAX: number of classes
  *
- * Where every register takes both, the two classes are one.
+ * If each register takes both types, there is only one class.
  */
 enum bp_type_idx {
 	TYPE_INST = 0,
@@ -81,18 +82,19 @@ static inline struct arch_hw_breakpoint *counter_arch_bp(struct perf_event *bp)
  * @bp: the breakpoint that was hit
  * @regs: registers at the hit
  *
- * Context: On the CPU of the hit with interrupts off; takes no perf lock.
+ * Context: Any, NMI included, on the CPU of the hit; interrupts off. Takes no
+ * perf lock.
  */
 void perf_bp_event(struct perf_event *bp, struct pt_regs *regs);
 
 /**
- * perf_bp_event_at - report a hit of what a breakpoint watched when it was hit
- * @bp: the breakpoint
- * @addr: its address at that time, for the sample
+ * perf_bp_event_at - report a hit of a breakpoint that may have changed since
+ * @bp: the breakpoint that was hit
+ * @addr: address that it watched at the hit, for the sample
  * @regs: registers at the hit
  *
  * For an architecture where a breakpoint may be changed between its hit and the
- * report of it.
+ * report of the hit.
  *
  * Context: As perf_bp_event().
  */
@@ -102,9 +104,11 @@ void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
 
 /**
  * struct bp_version - what a member of a kernel-wide set watches
- * @range: for those who read it
- * @hw: the same for the architecture; its own state in it is not valid
- * @base: serial that was the newest of the whole set when this version was made
+ * @range: watched range
+ * @hw: translation of @range; fields in which the architecture keeps the state
+ *	of an installed breakpoint are not valid
+ * @base: serial of the newest version of the whole set when this version was
+ *	made
  */
 struct bp_version {
 	struct hw_breakpoint_range	range;
@@ -117,12 +121,14 @@ struct bp_version {
 
 /**
  * struct bp_versions - current and former versions of a member of a kernel-wide set
- * @now: serial of the current version and, in the low bits, its index
- * @depth: number of writers, each of which interrupted the one before
- * @version: two for each depth
+ * @now: generation of the current version; the low bits are its index in
+ *	@version
+ * @depth: number of writers that are active, each of which interrupted the one
+ *	before
+ * @version: two entries for each depth
  *
  * Used on the CPU of the event only.  Each nesting level owns two entries; a
- * writer uses the one that is not @now.
+ * writer uses the one that is not current.
  */
 struct bp_versions {
 	unsigned long		now;
@@ -130,7 +136,7 @@ struct bp_versions {
 	struct bp_version	version[2 * BP_VERSIONS_DEPTH];
 };
 
-/* The index in @now of struct bp_versions */
+/* Index in bp_versions::version of the version that bp_versions::now names */
 static inline unsigned int bp_version_index(unsigned long now)
 {
 	return now % (2 * BP_VERSIONS_DEPTH);
@@ -138,14 +144,14 @@ static inline unsigned int bp_version_index(unsigned long now)
 
 /**
  * bp_read_version - read the current version of what a breakpoint watches
- * @versions: of the event: hw.bp_versions
+ * @versions: bp->hw.bp_versions of the breakpoint
  * @v: filled in
  *
  * A writer that interrupts the reader on this CPU may reuse the entry that is
- * being read: read again if @now has changed.
+ * being read; then bp_versions::now has changed, and the reader reads again.
  *
  * Context: Any, on the CPU of the event.
- * Return: @now of the version.
+ * Return: bp_versions::now of the version in @v.
  */
 static inline unsigned long bp_read_version(const struct bp_versions *versions,
 					    struct bp_version *v)
@@ -162,6 +168,88 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
 	return now;
 }
 
+/**
+ * arch_hw_breakpoint_move - check a breakpoint at another address and translate it
+ * @hw: the translation of a breakpoint
+ * @addr: the address at which a breakpoint of the same type and length is wanted
+ * @to: its translation
+ *
+ * Equal to hw_breakpoint_arch_parse() of the attributes of @hw with this address.
+ * Architectures have it that have arch_hw_breakpoint_repoint().
+ *
+ * Context: Any.
+ * Return: 0; -EINVAL if @addr is not aligned or must not be watched.
+ */
+int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
+			    struct arch_hw_breakpoint *to);
+
+/**
+ * bp_wide_prepare - check and translate what a kernel-wide set is to watch
+ * @cpu_events: what register_wide_hw_breakpoint() returned
+ * @attr: attributes, as for modify_wide_hw_breakpoint()
+ * @v: for bp_wide_repoint() of this set, any number of times
+ *
+ * Context: Any.
+ * Return: as modify_wide_hw_breakpoint().
+ */
+int bp_wide_prepare(struct perf_event * __percpu *cpu_events,
+		    const struct perf_event_attr *attr, struct bp_version *v);
+
+/**
+ * bp_wide_prepare_at - check and translate a range like another
+ * @cpu_events: a set
+ * @like: what bp_wide_prepare() made for this set
+ * @addr: address of the range, which has type and length of @like
+ * @v: for bp_wide_repoint() of this set
+ *
+ * Context: Any.
+ * Return: as bp_wide_prepare().
+ */
+int bp_wide_prepare_at(struct perf_event * __percpu *cpu_events,
+		       const struct bp_version *like, unsigned long addr,
+		       struct bp_version *v);
+
+/**
+ * bp_wide_repoint - modify_wide_hw_breakpoint() with a range that has been prepared
+ * @cpu_events: the set for which @v was prepared
+ * @v: the range
+ * @from: NULL, or the address that this CPU has to watch now
+ *
+ * Context: As modify_wide_hw_breakpoint().
+ * Return: 0; -EAGAIN if this CPU does not watch @from; -EOPNOTSUPP.
+ */
+int bp_wide_repoint(struct perf_event * __percpu *cpu_events, const struct bp_version *v,
+		    const unsigned long *from);
+
+/**
+ * bp_wide_repoint_local - modify_wide_hw_breakpoint_local() with a prepared range
+ * @cpu_events: the set for which @v was prepared
+ * @v: the range
+ * @from: as for bp_wide_repoint()
+ *
+ * Context: As modify_wide_hw_breakpoint_local().
+ * Return: as bp_wide_repoint(); -ENODEV if this CPU has no event, because it is going
+ * offline.
+ */
+int bp_wide_repoint_local(struct perf_event * __percpu *cpu_events,
+			  const struct bp_version *v, const unsigned long *from);
+
+/**
+ * bp_wide_addr_here - read the address that this CPU watches, or is about to
+ * @cpu_events: a set
+ *
+ * Context: Any; not preemptible.
+ */
+unsigned long bp_wide_addr_here(struct perf_event * __percpu *cpu_events);
+
+/**
+ * bp_wide_newest_addr - read the address to which a whole set was pointed last
+ * @cpu_events: a set
+ *
+ * Context: Any.
+ */
+unsigned long bp_wide_newest_addr(struct perf_event * __percpu *cpu_events);
+
 /* ---- Kernel debuggers ---- */
 
 /**
@@ -170,7 +258,7 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
  * @len: length, in bytes
  * @bp_type: HW_BREAKPOINT_*
  * @handler: called at a hit; NULL for the kernel debugger
- * @name: for people; NULL if there is nothing better than the name of @handler
+ * @name: name to print; NULL to print the name of @handler instead
  *
  * For the list of claims in debugfs.
  */
@@ -183,44 +271,46 @@ struct bp_holder {
 };
 
 /**
- * dbg_reserve_wide_bp_slot - claim a register on every CPU, from a debugger
+ * dbg_reserve_wide_bp_slot - claim a register on every CPU without waiting
  * @claim: the claim, not held
- * @holder: describes the claim; stays valid while it is held
+ * @holder: describes the claim; must stay valid as long as @claim is held
  *
  * For kernel debuggers that have stopped all other CPUs and arm breakpoints by
- * themselves: does not wait.
+ * themselves.
  *
  * Context: Any.
- * Return: 0, -ENOSPC, or -EBUSY if a stopped CPU is in the middle of a change.
+ * Return: 0; -ENOSPC if some CPU has no register available; -EBUSY if a stopped
+ * CPU holds a lock of the accounting.
  */
 int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder);
 
 /**
- * dbg_reserve_wide_bp_slot_late - claim a register for a debugger when the CPUs run
+ * dbg_reserve_wide_bp_slot_late - dbg_reserve_wide_bp_slot() while the CPUs run
  * @claim: as for dbg_reserve_wide_bp_slot()
- * @holder: likewise
+ * @holder: as for dbg_reserve_wide_bp_slot()
  *
  * Waits for other requests instead of failing with -EBUSY.
  *
  * Context: Process context.
- * Return: 0; -ENOSPC if some CPU has no register left.
+ * Return: 0; -ENOSPC if some CPU has no register available.
  */
 int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder *holder);
 
 /**
- * dbg_release_wide_bp_slot - release a claim on every CPU, from a debugger
- * @claim: the claim; one that is not held is left alone
+ * dbg_release_wide_bp_slot - release a debugger's claim without waiting
+ * @claim: the claim; ignored if it is not held
  *
  * Context: Any.
- * Return: 0, or -EBUSY if a stopped CPU is in the middle of a change.
+ * Return: 0; -EBUSY if a stopped CPU holds a lock of the accounting.
  */
 int dbg_release_wide_bp_slot(struct bp_claim *claim);
 
 /**
- * dbg_release_wide_bp_slot_late - release a debugger's claim when the CPUs run
- * @claim: the claim; one that is not held is left alone
+ * dbg_release_wide_bp_slot_late - dbg_release_wide_bp_slot() while the CPUs run
+ * @claim: the claim; ignored if it is not held
  *
- * For what dbg_release_wide_bp_slot() could not release.
+ * For a claim for which dbg_release_wide_bp_slot() returned -EBUSY: waits for
+ * other requests.
  *
  * Context: Any but NMI, outside the debugger.
  */
@@ -230,7 +320,7 @@ void dbg_release_wide_bp_slot_late(struct bp_claim *claim);
  * release_wide_bp_slot - release the claim of a kernel-wide breakpoint
  * @cpu_events: what register_wide_hw_breakpoint() returned
  *
- * For kernel debuggers that use the events of the set, which is disabled, for
+ * For kernel debuggers that register a disabled set only to use its events for
  * breakpoints that they claim and arm by themselves.
  *
  * Context: Process context, may sleep.
@@ -238,12 +328,12 @@ void dbg_release_wide_bp_slot_late(struct bp_claim *claim);
 void release_wide_bp_slot(struct perf_event * __percpu *cpu_events);
 
 /**
- * hw_breakpoint_evict_flexible - free registers for the claims of a debugger
+ * hw_breakpoint_evict_flexible - free registers of this CPU for a debugger
  *
- * Soon evicts the flexible breakpoints of this CPU that have more registers than
- * guaranteed claims leave available.
+ * Queues an irq_work, which evicts flexible breakpoints of this CPU until they
+ * have no more registers than the guaranteed claims leave available.
  *
- * Context: Any, on the CPU in question.
+ * Context: Any; not preemptible.
  */
 void hw_breakpoint_evict_flexible(void);
 
@@ -274,8 +364,8 @@ static inline void arch_hw_breakpoint_repoint(struct perf_event *bp) { }
 #endif
 
 /**
- * struct bp_reg_state - what a register of the hardware holds
- * @armed: it holds a breakpoint; the other fields are valid only if so
+ * struct bp_reg_state - contents of a hardware register
+ * @armed: a breakpoint is armed in it; otherwise the other fields are not valid
  * @addr: address that is watched
  * @len: length, in bytes
  * @bp_type: HW_BREAKPOINT_*
@@ -307,9 +397,10 @@ static inline bool arch_is_ptrace_breakpoint(const struct perf_event *bp) { retu
 
 #ifndef ptrace_drop_disabled_hw_breakpoints
 /*
- * Drops the breakpoints of @tsk, a traced task that is about to leave its stop, that
- * its debugger has disabled.  While @tsk is stopped a debugger may disable
- * breakpoints, change them and enable them again without losing their registers.
+ * Releases the breakpoints of @tsk that its debugger has disabled; @tsk is
+ * about to leave its ptrace stop.  They are kept until then, so that a debugger
+ * can disable, change and enable the breakpoints of a stopped task without
+ * losing their claims.
  */
 static inline void ptrace_drop_disabled_hw_breakpoints(struct task_struct *tsk) { }
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checks of the attributes of breakpoints, and the accounting of this machine.
+ * Checks of breakpoint attributes, and the accounting of this machine.
  */
 
 #include <linux/capability.h>
@@ -15,7 +15,8 @@ int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 {
 	int err;
 
-	if (attr->config & ~(HW_BREAKPOINT_FLEXIBLE | HW_BREAKPOINT_SIGTRAP_QUEUE))
+	if (attr->config & ~(HW_BREAKPOINT_FLEXIBLE | HW_BREAKPOINT_PROCESS |
+			     HW_BREAKPOINT_SIGTRAP_QUEUE))
 		return -EINVAL;
 	if (hw_breakpoint_queues_sigtrap(attr) && !attr->sigtrap)
 		return -EINVAL;
@@ -39,14 +40,15 @@ int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	int err;
 
 	err = bp_translate(bp, attr, hw);
-	/* With exclude_kernel it is a user address. */
+	/* With exclude_kernel bp_translate() accepts user addresses only. */
 	if (err || attr->exclude_kernel)
 		return err;
 
 	/*
 	 * Kernel addresses require CAP_SYS_ADMIN: a breakpoint there can slow
-	 * down or stop anything.  For an inherited event the opener of its parent
-	 * was checked, and current is only the task that forks.
+	 * down or stop any part of the kernel.  An inherited event needs no
+	 * check: the opener of its parent was checked, and current is the task
+	 * that forks.
 	 */
 	if (arch_check_bp_in_kernelspace(hw) && !bp->parent &&
 	    !capable(CAP_SYS_ADMIN))

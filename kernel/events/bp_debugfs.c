@@ -2,12 +2,13 @@
 /*
  * /sys/kernel/debug/hw_breakpoint/slots: holders of the breakpoint registers.
  *
- * ENOSPC does not name the holders.  The file lists each claim and the content of
- * the registers of each CPU.  This is the only place where claims are traced back
- * to events and tasks: the accounting knows neither.
+ * ENOSPC does not name the holders.  The file lists each claim and the contents
+ * of the registers of each CPU.  Only this code finds the events and tasks of
+ * claims: the accounting knows neither.
  *
- * Claims are copied one by one under a lock that their release needs, so that the
- * event that embeds a claim is not freed; RCU keeps the tasks that it points to.
+ * Each claim is copied under a lock that its release takes, so that the event
+ * that embeds the claim is not freed meanwhile; RCU protects the tasks of the
+ * event.
  */
 
 #include <linux/cpu.h>
@@ -41,6 +42,7 @@
  * @handler: of "kernel", what is called at a hit
  * @name: of "kernel", the name of its set; empty if it has none
  * @task: watched task, 0 for a breakpoint of a CPU
+ * @process: the breakpoint is for all threads of the process that @task leads
  * @comm: its name
  */
 struct bp_who {
@@ -49,6 +51,7 @@ struct bp_who {
 	void		*handler;
 	char		name[NAME_SIZE];
 	pid_t		task;
+	bool		process;
 	char		comm[TASK_COMM_LEN];
 };
 
@@ -87,7 +90,11 @@ static void describe_event(struct bp_line *line, struct perf_event *bp,
 	struct bp_who *who = &line->who;
 
 	line->flexible = hw_breakpoint_is_flexible(&bp->attr);
-	if (is_task(task)) {
+	if (bp->process) {
+		who->process = true;
+		who->task = task_tgid_nr(bp->hw.target);
+		strscpy(who->comm, bp->hw.target->comm, sizeof(who->comm));
+	} else if (is_task(task)) {
 		who->task = task_pid_nr(task);
 		strscpy(who->comm, task->comm, sizeof(who->comm));
 	}
@@ -115,7 +122,7 @@ static void describe_claim(const struct bp_claim *claim, void *arg)
 	struct perf_event *bp;
 
 	memset(line, 0, sizeof(*line));
-	/* Not all of it: the links belong to other locks. */
+	/* Do not copy the links, which other locks protect. */
 	line->claim = (struct bp_claim) {
 		.domain		= claim->domain,
 		.cpu		= claim->cpu,
@@ -139,7 +146,7 @@ static void describe_claim(const struct bp_claim *claim, void *arg)
 	line->what.addr = bp->attr.bp_addr;
 	line->what.len = bp->attr.bp_len;
 	line->what.bp_type = bp->attr.bp_type;
-	if (claim->domain)
+	if (claim->domain && !bp->process)
 		ctx = container_of(claim->domain, struct perf_event_context, bp_domain);
 	describe_event(line, bp, ctx ? READ_ONCE(ctx->task) : NULL);
 }
@@ -167,7 +174,7 @@ static const char *type_name(u32 bp_type)
 	}
 }
 
-/* Kernel addresses need the permission that /proc/kallsyms needs. */
+/* Kernel addresses require the same permission as in /proc/kallsyms. */
 static bool may_see_kernel(const struct seq_file *m)
 {
 	return kallsyms_show_value(m->file->f_cred);
@@ -181,7 +188,7 @@ static void show_what(struct seq_file *m, const struct bp_reg_state *what)
 		   what->len, kernel && !may_see_kernel(m) ? 0 : what->addr);
 }
 
-/* Without a symbol %ps prints the address. */
+/* %ps prints an address if there are no symbols, which requires permission. */
 static void show_owner(struct seq_file *m, const struct bp_who *who)
 {
 	seq_printf(m, " owner=%s", who->owner);
@@ -213,7 +220,7 @@ static void show_claim(struct seq_file *m, const struct bp_line *line)
 
 	seq_puts(m, "claim");
 	if (who->task)
-		seq_printf(m, " pid=%d", who->task);
+		seq_printf(m, " pid=%d%s", who->task, who->process ? " process" : "");
 	if (claim->cpu >= 0)
 		seq_printf(m, " cpu=%d", claim->cpu);
 	else
@@ -260,7 +267,7 @@ struct bp_snapshot {
 	struct bp_line	reg[BP_SLOTS_MAX];
 };
 
-/* On the CPU in question, interrupts off: events stay where they are. */
+/* Runs on the CPU of the registers, interrupts off: nothing is scheduled. */
 static void read_registers(void *arg)
 {
 	struct bp_snapshot *snapshot = arg;
@@ -295,7 +302,8 @@ static void show_register(struct seq_file *m, int cpu, unsigned int slot,
 	seq_printf(m, " kind=%s", kind(line->flexible));
 	show_owner(m, &line->who);
 	if (line->who.task) {
-		seq_printf(m, " pid=%d", line->who.task);
+		seq_printf(m, " pid=%d%s", line->who.task,
+			   line->who.process ? " process" : "");
 		show_comm(m, &line->who);
 	}
 	seq_putc(m, '\n');
@@ -364,7 +372,7 @@ void hw_breakpoint_holders(char *buf, size_t size)
 		rcu_read_lock();
 		found = bp_slots_walk_next(&bp_machine, &walk, describe_claim, &line);
 		rcu_read_unlock();
-		/* A process often has one event for each CPU. */
+		/* Often a process has one event for each CPU: print it once. */
 		if (found && !same_holder(&line.who, &last)) {
 			print_holder(&s, &line.who);
 			last = line.who;

@@ -11,20 +11,24 @@
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 
 #include "internal.h"
 
 /*
  * A breakpoint of a task is armed only while its context is scheduled on this CPU,
  * which perf may have given to the next task already if both are clones.  Check it
- * anyway: a task must never see the hits of another one.
+ * anyway: a task must never see the hits of another one.  A breakpoint of a process
+ * stays armed until the next task has been switched to.
  */
 static bool bp_is_for_current(const struct perf_event *bp)
 {
 	struct perf_event_context *ctx = bp->ctx;
 	struct task_struct *task = READ_ONCE(ctx->task);
 
-	return !task || task == current || ctx == perf_cpu_task_ctx();
+	if (!task)
+		return !bp->process || bp->process == READ_ONCE(current->signal->perf_process);
+	return task == current || ctx == perf_cpu_task_ctx();
 }
 
 static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
@@ -32,7 +36,7 @@ static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
 	return user_mode(regs) ? bp->attr.exclude_user : bp->attr.exclude_kernel;
 }
 
-/* In a function of its own: the compiler may zero the sample on entry. */
+/* Out of line: the compiler may zero @data even for hits that only count. */
 static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 {
 	struct hw_perf_event *hwc = &bp->hw;

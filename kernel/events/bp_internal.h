@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interfaces between the files of the breakpoint layer.  A file calls only files that
- * are listed above it:
+ * Interfaces between the files of the breakpoint layer.  Each file calls only
+ * files that are listed above it:
  *
  *  bp_slots.c		accounting of claims; uses neither perf nor the hardware
  *  bp_hit.c		counts and samples hits; called by the architecture
- *  bp_attr.c		checks of attributes, and the accounting of this machine
+ *  bp_attr.c		checks attributes; has the accounting of this machine
  *  bp_multiplex.c	assigns registers when perf schedules breakpoints
- *  bp_repoint.c	repoints members of kernel-wide sets in any context
+ *  bp_repoint.c	repoints one member of a kernel-wide set
+ *  bp_repoint_wide.c	repoints a kernel-wide set on all CPUs
  *  bp_modify.c		modifies breakpoints in place
  *  hw_breakpoint.c	the PMU
  *  bp_wide.c		kernel-wide sets
@@ -21,7 +22,7 @@
 
 #include "bp_slots.h"
 
-/* The accounting of this machine's registers */
+/* The accounting of the breakpoint registers of this machine */
 extern struct bp_slots bp_machine;
 
 /* ---- bp_attr.c ---- */
@@ -60,14 +61,21 @@ static inline bool hw_breakpoint_is_flexible(const struct perf_event_attr *attr)
 	return attr->config & HW_BREAKPOINT_FLEXIBLE;
 }
 
+static inline bool hw_breakpoint_is_process(const struct perf_event_attr *attr)
+{
+	return attr->config & HW_BREAKPOINT_PROCESS;
+}
+
 static inline enum bp_type_idx bp_class(const struct perf_event_attr *attr)
 {
 	return attr->bp_type & HW_BREAKPOINT_RW ? TYPE_DATA : TYPE_INST;
 }
 
 /**
- * bp_claim_spec - the registers that a breakpoint needs
+ * bp_claim_spec - compute the registers that a breakpoint needs
  * @attr: its attributes, which bp_parse() has accepted
+ *
+ * Return: the request for bp_slots_reserve().
  */
 static inline struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *attr)
 {
@@ -92,11 +100,12 @@ static inline bool bp_same_registers(const struct perf_event_attr *a,
  * bp_sched_in - assign a register of this CPU to a breakpoint
  * @bp: the breakpoint, which perf schedules in
  *
- * Evicts a flexible breakpoint if needed: any for a guaranteed @bp, one of lower
- * priority for a flexible @bp.
+ * Evicts flexible breakpoints if needed: for a guaranteed @bp any of them, for
+ * a flexible @bp those of rotation groups with a lower priority.
  *
  * Context: Interrupts off, both perf contexts of this CPU locked.
- * Return: 0; -ENOSPC if a flexible @bp has to wait for a register.
+ * Return: 0; -ENOSPC if a flexible @bp has to wait for a register; an error of
+ * arch_install_hw_breakpoint().
  */
 int bp_sched_in(struct perf_event *bp);
 
@@ -122,7 +131,7 @@ void bp_multiplex_init(void);
  * @event: a breakpoint that is not inherited
  * @attr: new attributes of @event and its children
  *
- * Nothing has changed on failure.
+ * On failure nothing has changed.
  *
  * Context: Process context, ctx->mutex of @event held.
  * Return: 0; -EINVAL if @attr is invalid or differs in an attribute that cannot be
@@ -133,11 +142,12 @@ void bp_multiplex_init(void);
 int bp_modify(struct perf_event *event, const struct perf_event_attr *attr);
 
 /**
- * bp_follow - apply modifications of the family to a new child
+ * bp_follow - give a new child the current attributes of its parent
  * @child: an inherited breakpoint, in no context and without a claim
  * @parent: the event that @child was inherited from
  *
- * The family may have been modified since @child was created.
+ * bp_modify() may have changed @parent since the attributes of @child were
+ * copied.
  *
  * Context: Process context, child_mutex of @parent held.
  * Return: 0; -EINVAL or -EOPNOTSUPP if the attributes of @parent are no longer
@@ -148,10 +158,10 @@ int bp_follow(struct perf_event *child, const struct perf_event *parent);
 /* ---- hw_breakpoint.c ---- */
 
 /**
- * hw_breakpoint_is_used - check whether any breakpoint holds a register
+ * hw_breakpoint_is_used - check whether any register is claimed
  *
- * Context: Any but NMI.
- * Return: true if at least one register is accounted on some CPU.
+ * Context: Any; takes no lock.
+ * Return: true if at least one claim is held.
  */
 bool hw_breakpoint_is_used(void);
 
@@ -164,17 +174,20 @@ bool hw_breakpoint_is_used(void);
  *
  * The claim of the set covers the event, which gets none of its own.
  *
- * Context: Process context, may sleep; one call at a time.
+ * Context: Process context, may sleep; the caller serializes calls.
  * Return: the event or ERR_PTR().
  */
 struct perf_event *bp_create_wide_event(struct perf_event_attr *attr, int cpu,
 					perf_overflow_handler_t triggered, void *context);
 
 /**
- * bp_is_wide - tell whether an event belongs to a kernel-wide set
+ * bp_is_wide - check whether an event belongs to a kernel-wide set
  * @bp: a breakpoint
  *
- * The claim of the set covers @bp.
+ * Only the members of a set have versions. In a flexible breakpoint another
+ * field has the place of hw.bp_versions.
+ *
+ * Return: true if the claim of a set covers @bp.
  */
 static inline bool bp_is_wide(const struct perf_event *bp)
 {
@@ -182,14 +195,15 @@ static inline bool bp_is_wide(const struct perf_event *bp)
 }
 
 /**
- * bp_has_claim - tell whether a claim covers a breakpoint
+ * bp_has_claim - check whether a claim covers a breakpoint
  * @bp: a breakpoint
  *
- * Return: true for a claim of its own and for that of its kernel-wide set.
+ * Return: true for a claim of its own, and for that of its kernel-wide set or of its
+ * family of events of a process.
  */
 static inline bool bp_has_claim(const struct perf_event *bp)
 {
-	return READ_ONCE(bp->bp_claim.held) || bp_is_wide(bp);
+	return READ_ONCE(bp->bp_claim.held) || bp_is_wide(bp) || bp->process;
 }
 
 #endif /* _KERNEL_EVENTS_BP_INTERNAL_H */

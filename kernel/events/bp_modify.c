@@ -14,10 +14,12 @@
  */
 
 #include <linux/build_bug.h>
+#include <linux/cleanup.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
@@ -29,8 +31,8 @@
 
 /**
  * struct bp_change - a change of a breakpoint
- * @core: the change as perf_event_change() takes it
- * @attr: new attributes, of which copy_changeable() copies some
+ * @core: argument of perf_event_change()
+ * @attr: new attributes; copy_changeable() copies those that can change
  * @hw: translation of @attr for the architecture
  */
 struct bp_change {
@@ -56,7 +58,7 @@ static void set_event(struct perf_event *bp, const struct bp_change *change)
 	bp->hw.info = change->hw;
 }
 
-/* In one batch: no register changes before the whole event has. */
+/* Inside a batch: no register is written before the whole event has changed. */
 static void change_armed(struct perf_event *bp, const struct bp_change *change)
 {
 	if (bp_can_change()) {
@@ -100,7 +102,7 @@ static void init_change(struct bp_change *change, const struct perf_event *bp,
 
 static_assert(sizeof(struct perf_event_attr) % sizeof(u64) == 0);
 
-/* Ones in the fields that have to be equal */
+/* Mask of the attributes that must not change */
 static struct perf_event_attr fixed_bits __ro_after_init;
 
 static int __init init_fixed_bits(void)
@@ -127,7 +129,10 @@ static int __init init_fixed_bits(void)
 }
 core_initcall(init_fixed_bits);
 
-/* A copy, in which the other fields are made equal, and memcmp() take three times as long. */
+/*
+ * Compares with a mask: to copy @b, make the other fields equal and call
+ * memcmp() takes three times as long.
+ */
 static bool same_fixed(const struct perf_event_attr *a, const struct perf_event_attr *b)
 {
 	const u64 *x = (const u64 *)a, *y = (const u64 *)b, *bits = (const u64 *)&fixed_bits;
@@ -141,7 +146,7 @@ static bool same_fixed(const struct perf_event_attr *a, const struct perf_event_
 	return !differ;
 }
 
-/* The fields that perf core changes in event->attr */
+/* Compares the fields that perf core may have changed in event->attr. */
 static bool same_as_opened(const struct bp_opened *opened, const struct perf_event_attr *attr)
 {
 	return opened->sample_period == attr->sample_period &&
@@ -150,8 +155,8 @@ static bool same_as_opened(const struct bp_opened *opened, const struct perf_eve
 }
 
 /*
- * Returns true if @attr differs from the attributes that the user gave at open only in
- * modifiable fields. perf has changed some fields of event->attr since.
+ * Returns true if @attr differs only in modifiable fields from the attributes
+ * that the user gave at open.
  */
 static bool only_changeable_differ(const struct perf_event *event,
 				   const struct perf_event_attr *attr)
@@ -160,7 +165,7 @@ static bool only_changeable_differ(const struct perf_event *event,
 	       same_as_opened(&event->hw.bp_opened, attr);
 }
 
-/* Iterate over the claims of the family of @arg: the claim behind @claim. */
+/* For bp_slots_change_all(): the claim after @claim in the family of @arg. */
 static struct bp_claim *next_claim(struct bp_claim *claim, void *arg)
 {
 	struct perf_event *event = arg, *bp;
@@ -177,9 +182,9 @@ static struct bp_claim *next_claim(struct bp_claim *claim, void *arg)
 }
 
 /*
- * An event that has left its context holds no claim and needs none.  An event that
- * has lost its claim, see hw_breakpoint_reserve(), reserves again if it is to be
- * enabled; it is an event of a CPU and has no children.
+ * An event that has left its context has no claim and needs none.  An event
+ * that has lost its claim, see hw_breakpoint_reserve(), claims again if it is
+ * to be enabled; such an event is an event of a CPU and has no children.
  */
 static int change_claims(struct perf_event *event, const struct perf_event_attr *attr)
 {
@@ -192,13 +197,13 @@ static int change_claims(struct perf_event *event, const struct perf_event_attr 
 					event->cpu);
 	if (bp_same_registers(&event->attr, attr))
 		return 0;
-	/* The claim covers the events of all CPUs, which stay what they are. */
+	/* The claim covers the events of all CPUs: one cannot change alone. */
 	if (bp_is_wide(event))
 		return -EINVAL;
 	return bp_slots_change_all(&bp_machine, next_claim, event, &old, &new);
 }
 
-/* Check @attr for the whole family, and change the claims. Sets *@hw_of_event. */
+/* Checks @attr for the family, changes its claims, fills in @hw_of_event. */
 static int check_family(struct perf_event *event, const struct perf_event_attr *attr,
 			struct arch_hw_breakpoint *hw_of_event)
 {
@@ -218,34 +223,42 @@ static int check_family(struct perf_event *event, const struct perf_event_attr *
 	return change_claims(event, attr);
 }
 
-/* hw.slot is per event: translate for each child instead of copying hw. */
+/* hw.info has state of its event (its slot): translate for each child. */
 static void change_child(struct perf_event *bp, struct bp_change *change)
 {
 	if (!WARN_ON_ONCE(bp_parse(bp, change->attr, &change->hw)))
 		perf_event_change(bp, &change->core);
 }
 
-int bp_modify(struct perf_event *event, const struct perf_event_attr *attr)
+static int modify_family(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	struct bp_change change = { };
 	struct perf_event *child;
 	int err;
 
-	mutex_lock(&event->child_mutex);
-	if (!only_changeable_differ(event, attr)) {
-		err = -EINVAL;
-		goto unlock;
-	}
+	lockdep_assert_held(&event->child_mutex);
+
 	init_change(&change, event, attr);
 	err = check_family(event, attr, &change.hw);
 	if (err)
-		goto unlock;
+		return err;
 
 	perf_event_change(event, &change.core);
 	list_for_each_entry(child, &event->child_list, child_list)
 		change_child(child, &change);
-unlock:
+
+	return 0;
+}
+
+int bp_modify(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	int err = -EINVAL;
+
+	mutex_lock(&event->child_mutex);
+	if (only_changeable_differ(event, attr))
+		err = modify_family(event, attr);
 	mutex_unlock(&event->child_mutex);
+
 	return err;
 }
 
@@ -258,8 +271,8 @@ static bool same_changeable(const struct perf_event_attr *a,
 }
 
 /*
- * The attributes of @parent change under child_mutex only. Its translation has the
- * slot that @parent is in at the moment, so @child gets one of its own.
+ * child_mutex keeps the attributes of @parent stable. Do not copy its
+ * translation, which has the slot of @parent.
  */
 int bp_follow(struct perf_event *child, const struct perf_event *parent)
 {
@@ -280,6 +293,18 @@ int bp_follow(struct perf_event *child, const struct perf_event *parent)
 
 /* ---- For the kernel ---- */
 
+/* The event of a process stays in its context. */
+static int modify_process(struct perf_event *bp, const struct perf_event_attr *attr)
+{
+	if (WARN_ON_ONCE(irqs_disabled()))
+		return -EINVAL;
+
+	guard(mutex)(&bp->ctx->mutex);
+	guard(mutex)(&bp->child_mutex);
+
+	return modify_family(bp, attr);
+}
+
 int modify_user_hw_breakpoint(struct perf_event *bp,
 			      struct perf_event_attr *attr)
 {
@@ -287,12 +312,15 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 	struct bp_change change = { };
 	int err;
 
-	if (attr->config != bp->attr.config)
+	if (bp_is_wide(bp) || attr->config != bp->attr.config)
 		return -EINVAL;
 	new.bp_addr = attr->bp_addr;
 	new.bp_len = attr->bp_len;
 	new.bp_type = attr->bp_type;
 	new.disabled = attr->disabled;
+
+	if (bp->process)
+		return modify_process(bp, &new);
 
 	init_change(&change, bp, &new);
 	err = bp_parse(bp, &new, &change.hw);
@@ -302,7 +330,7 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 	if (err)
 		return err;
 
-	/* A caller that has disabled interrupts changes an event of current. */
+	/* With interrupts off: an event of current, without ctx->mutex */
 	if (irqs_disabled())
 		perf_event_change(bp, &change.core);
 	else

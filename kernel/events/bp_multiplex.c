@@ -2,23 +2,25 @@
 /*
  * Assign the registers of a CPU to the breakpoints that perf schedules.
  *
- * bp_slots decides admission; this file assigns registers in pmu::add().  A guaranteed
- * breakpoint always gets a register: if flexible breakpoints have all of them, one of
- * these is evicted.  A flexible breakpoint gets a register that the guaranteed claims
- * of the CPU and of its current task leave, whether these claims are in use or not.
- * So few flexible breakpoints have to be evicted when a guaranteed one is scheduled.
+ * bp_slots decides admission; this file assigns registers in pmu::add().  A
+ * guaranteed breakpoint always gets a register: if flexible breakpoints have
+ * all of them, one of these is evicted.  A flexible breakpoint gets a register
+ * that the guaranteed claims of the CPU and of its current task leave, whether
+ * these claims are in use or not.  As a result, scheduling a guaranteed
+ * breakpoint rarely has to evict a flexible one.
  *
- * perf rotates flexible breakpoints within a *rotation group*: the breakpoints of one
- * context whose groups are led by events of one PMU.  It does not rotate between
- * rotation groups: it schedules one of them before the other, and does not rotate one
- * whose members all have a register.  Therefore each rotation group has a priority
- * that changes with each epoch, about every millisecond.  A member that finds no
- * register evicts a member of the rotation group of lowest priority, if that is lower
- * than its own.  Priorities are random, because any regular order could run in step
- * with the rotation and leave out the same breakpoints each time.
+ * perf rotates flexible breakpoints within a *rotation group*: the breakpoints
+ * of one context whose groups are led by events of one PMU.  It does not rotate
+ * between rotation groups: it schedules them in a fixed order, and does not
+ * rotate a rotation group whose members all have a register.  Therefore each
+ * rotation group has a priority that changes with each epoch, about every
+ * millisecond.  A member that finds no register evicts a member of the rotation
+ * group of lowest priority, if that is lower than its own.  Priorities are
+ * pseudo-random, because any regular order could run in step with the rotation
+ * and leave out the same breakpoints each time.
  *
- * perf calls with interrupts off and both contexts of this CPU locked, so a group of
- * either context can be evicted.
+ * perf calls bp_sched_in() with interrupts off and both contexts of this CPU
+ * locked, so a group of either context can be evicted.
  */
 
 #include <linux/init.h>
@@ -32,20 +34,24 @@
 
 #include "bp_internal.h"
 #include "internal.h"
+#include "process.h"
 
 /**
  * struct bp_assigned - assigned registers of one class on one CPU
  * @weight: number of registers that are assigned
  * @nr_flexible: number of registers that are assigned to flexible breakpoints
- * @flexible: these breakpoints, in the order of assignment
- * @available: number of registers that guaranteed claims left at the last look
- * @available_ctx: task context that ran here at the last look
- * @refused: rotation group that found too few registers, NULL if none did since the last
- *	change
- * @refused_epoch: epoch of @refused
+ * @flexible: the flexible breakpoints that have a register, in order of
+ *	assignment
+ * @available: number of registers that guaranteed claims left available when
+ *	available() was called last
+ * @available_ctx: task context for which available() was called last
+ * @refused: rotation group that was refused last; NULL after each change that
+ *	may give it a register
+ * @refused_epoch: epoch in which @refused was refused
  * @refused_need: number of registers that @refused needed
  *
- * Accessed on its CPU only, with interrupts off.
+ * @refused saves the evaluation of priorities for the next member of the same
+ * rotation group.  Accessed on its CPU only, with interrupts off.
  */
 struct bp_assigned {
 	unsigned int		weight;
@@ -65,6 +71,17 @@ static DEFINE_PER_CPU(struct bp_assigned [TYPE_MAX], bp_assigned);
 static inline struct perf_event *flexible_entry(struct list_head *link)
 {
 	return list_entry(link, struct perf_event, hw.bp_flexible);
+}
+
+/* What the task that runs here claims, whose context is @ctx or NULL, with its process */
+static struct bp_domain *current_domain(struct perf_event_context *ctx)
+{
+	struct perf_process *process = perf_process_used() ? perf_cpu_process() : NULL;
+
+	/* A context that has not joined its process has no claims. */
+	if (unlikely(process) && !(ctx && READ_ONCE(ctx->bp_domain.process)))
+		return &process->bp.domain;
+	return ctx ? &ctx->bp_domain : NULL;
 }
 
 static bool is_flexible(const struct perf_event *event)
@@ -93,8 +110,8 @@ static u32 current_epoch(void)
 }
 
 /*
- * Find a breakpoint to evict: the one assigned last in the rotation group of lowest
- * priority, if that is lower than the priority of @bp.
+ * Find a breakpoint to evict: in the rotation group of lowest priority, if that
+ * is lower than the priority of @bp, the breakpoint that got its register last.
  */
 static struct perf_event *lowest_priority(const struct perf_event *bp,
 					  struct bp_assigned *assigned, u32 epoch)
@@ -115,7 +132,7 @@ static struct perf_event *lowest_priority(const struct perf_event *bp,
 	return found;
 }
 
-/* The number of registers of rotation groups with a lower priority than @bp's. */
+/* Number of registers that rotation groups of lower priority than @bp's have */
 static unsigned int nr_lower_priority(const struct perf_event *bp,
 				      struct bp_assigned *assigned, u32 epoch)
 {
@@ -132,12 +149,11 @@ static unsigned int nr_lower_priority(const struct perf_event *bp,
 
 /* ---- Admission to a register ---- */
 
-/* Number of registers that guaranteed claims leave while @ctx (may be NULL) runs here */
+/* Registers that guaranteed claims leave while @ctx runs; NULL for no task */
 static unsigned int available(struct bp_assigned *assigned, unsigned int class,
 			      struct perf_event_context *ctx)
 {
-	unsigned int now = bp_slots_available(&bp_machine, class,
-					      ctx ? &ctx->bp_domain : NULL,
+	unsigned int now = bp_slots_available(&bp_machine, class, current_domain(ctx),
 					      smp_processor_id());
 
 	if (assigned->available != now || assigned->available_ctx != ctx) {
@@ -177,7 +193,10 @@ static unsigned int group_needs(struct perf_event *bp, unsigned int class)
 	struct perf_event *leader = bp->group_leader, *event;
 	unsigned int n = 0;
 
-	/* The leader was scheduled in first; perf marks it active afterwards. */
+	/*
+	 * perf sets an event ACTIVE before it calls pmu::add(), and starts with
+	 * the leader: besides @bp, only INACTIVE members still need a register.
+	 */
 	n += leader == bp && bp_class(&bp->attr) == class;
 	for_each_sibling_event(event, leader) {
 		if (event != bp && event->state != PERF_EVENT_STATE_INACTIVE)
@@ -188,7 +207,7 @@ static unsigned int group_needs(struct perf_event *bp, unsigned int class)
 	return n;
 }
 
-/* True if the whole group can be scheduled, evicting lower priorities if needed. */
+/* True if @need registers can be freed by evicting those of lower priority. */
 static bool room_for_group(struct perf_event *bp, unsigned int class,
 			   unsigned int need, u32 epoch)
 {
@@ -251,7 +270,7 @@ static bool has_room(const struct bp_assigned *assigned, const struct bp_claim_s
 	       assigned->weight + spec->weight <= bp_machine.class[spec->class].slots;
 }
 
-/* Out of line: not needed in a task switch between guaranteed breakpoints. */
+/* Out of line: not needed if a guaranteed breakpoint finds a register. */
 static noinline int make_room_and_install(struct perf_event *bp, struct bp_assigned *assigned)
 {
 	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
@@ -315,9 +334,12 @@ void bp_sched_out(struct perf_event *bp)
 	arch_uninstall_hw_breakpoint(bp);
 }
 
-/* ---- For kernel debuggers, whose claims are made at any time ---- */
+/* ---- For kernel debuggers, which make claims at any time ---- */
 
-/* Reschedules one leader PMU at a time until no more are assigned than available. */
+/*
+ * Reschedules the events of one leader PMU at a time, until no more registers
+ * are assigned to flexible breakpoints than are available.
+ */
 static void evict_excess(unsigned int class)
 {
 	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[class]);

@@ -2,11 +2,12 @@
 /*
  * The versions of a member of a kernel-wide set.
  *
- * A change may interrupt another change of the same breakpoint on the same CPU, or an
- * update of the debug registers, so it takes no lock.  A writer publishes a new version
- * of the watched range, see struct bp_versions.  Then the architecture applies the
- * current version, or, if the writer has interrupted an update of the registers, that
- * update applies it.  The architecture reads nothing but struct bp_versions.
+ * A change may interrupt another change of the same breakpoint on the same CPU,
+ * or an update of the debug registers, so it takes no lock.  A writer publishes
+ * a new version of the watched range, see struct bp_versions.  Then the
+ * architecture applies the current version; if the writer interrupted an update
+ * of the registers, that update applies it instead.  The architecture reads
+ * nothing but struct bp_versions.
  */
 
 #include <linux/atomic.h>
@@ -28,11 +29,12 @@ void bp_versions_attach(struct perf_event *bp, struct bp_versions *versions, u64
 }
 
 /*
- * A writer that interrupts this one before @depth is incremented uses the same two
- * entries, but changes @now; after that it uses others.
+ * A writer that interrupts this one before versions->depth is incremented uses
+ * the same two entries, but changes versions->now, so that this one fails.  A
+ * writer that interrupts it later uses other entries.
  */
 int bp_publish_version(struct bp_versions *versions, unsigned long now,
-		       const struct bp_version *v)
+		       const struct bp_version *v, u64 base)
 {
 	unsigned int depth = READ_ONCE(versions->depth), i = 2 * depth;
 	unsigned long next;
@@ -47,7 +49,9 @@ int bp_publish_version(struct bp_versions *versions, unsigned long now,
 	WRITE_ONCE(versions->depth, depth + 1);
 	barrier();
 	if (READ_ONCE(versions->now) == now) {
-		versions->version[i] = *v;
+		versions->version[i].range = v->range;
+		versions->version[i].hw = v->hw;
+		versions->version[i].base = base;
 		barrier();
 		if (try_cmpxchg_local(&versions->now, &now, next))
 			err = 0;
@@ -58,17 +62,19 @@ int bp_publish_version(struct bp_versions *versions, unsigned long now,
 	return err;
 }
 
-/* Update bp->attr; repeat it if a newer version was published in the meantime. */
+/* Copies the current version to bp->attr, again if a newer one is published. */
 static void update_attr(struct perf_event *bp, const struct bp_versions *versions)
 {
-	struct bp_version v;
+	const struct hw_breakpoint_range *range;
 	unsigned long now;
 
 	do {
-		now = bp_read_version(versions, &v);
-		WRITE_ONCE(bp->attr.bp_addr, v.range.addr);
-		WRITE_ONCE(bp->attr.bp_len, v.range.len);
-		WRITE_ONCE(bp->attr.bp_type, v.range.type);
+		now = READ_ONCE(versions->now);
+		barrier();
+		range = &versions->version[bp_version_index(now)].range;
+		WRITE_ONCE(bp->attr.bp_addr, range->addr);
+		WRITE_ONCE(bp->attr.bp_len, range->len);
+		WRITE_ONCE(bp->attr.bp_type, range->type);
 		barrier();
 	} while (now != READ_ONCE(versions->now));
 }

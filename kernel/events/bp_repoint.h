@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The versions of what a member of a kernel-wide set watches.
+ * Repointing one member of a kernel-wide set: versions of its range.
  */
 #ifndef _KERNEL_EVENTS_BP_REPOINT_H
 #define _KERNEL_EVENTS_BP_REPOINT_H
@@ -31,14 +31,15 @@ void bp_versions_attach(struct perf_event *bp, struct bp_versions *versions, u64
  * bp_publish_version - make a new version the current one
  * @versions: of an event of this CPU
  * @now: of the version that @v replaces, see bp_read_version()
- * @v: the new version
+ * @v: the new version; its base is ignored
+ * @base: the base of the new version
  *
  * Context: Any; interrupts off.
  * Return: 0; -EAGAIN if a writer that interrupted the caller has replaced that
  * version; -EBUSY if more writers interrupt each other than there are entries.
  */
 int bp_publish_version(struct bp_versions *versions, unsigned long now,
-		       const struct bp_version *v);
+		       const struct bp_version *v, u64 base);
 
 /**
  * bp_apply_version - make a breakpoint watch its current version

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Repointing a kernel-wide breakpoint on all CPUs, from any context.
+ * Repointing a kernel-wide set on all CPUs, from any context.
  *
- * A set has one newest version.  A repointer, in whatever context on whatever
- * CPU, does three things:
+ * A set has one newest version.  A repointer (a call of
+ * modify_wide_hw_breakpoint() in any context on any CPU) does three things:
  *
  *  1. it publishes its version with a cmpxchg of bp_wide_set::newest;
- *  2. it makes its own CPU watch it, before it returns;
- *  3. it kicks each other online CPU, which adopts what is newest by then.
+ *  2. it makes its own CPU adopt (watch) the newest version before it returns;
+ *  3. it kicks each other online CPU, which then adopts the newest version.
  *
- * Order.  The cmpxchg gives each version a serial, and a CPU that adopts never
- * takes "the version of the kick" but the newest one.  So of two concurrent
- * repointers the one with the higher serial wins on every CPU, however their
- * kicks overtake each other, and no CPU returns to an older version.  A CPU that
- * is repointed alone, by modify_wide_hw_breakpoint_local(), notes the serial that
- * was newest then (bp_version::base) and keeps its own version until the set is
- * repointed again.
+ * Order.  The cmpxchg gives each version a serial.  A CPU that is kicked adopts
+ * the version that is newest at that time, not the one that caused the kick.
+ * So of two concurrent repointers the one with the higher serial wins on every
+ * CPU, in whatever order their kicks arrive, and no CPU returns to an older
+ * version.  A CPU that is repointed alone, by
+ * modify_wide_hw_breakpoint_local(), records the newest serial of the set in
+ * its own version (bp_version::base), and keeps that version until the set gets
+ * a newer one.
  *
- * Storage.  A version lives in a slot of the CPU that publishes it.  A writer
- * takes one of the two slots of its nesting depth, the one that is not newest: no
- * other context writes that slot, and no reader accepts it, for:
+ * Storage.  A version is stored in a slot of the CPU that publishes it.  A
+ * writer uses one of the two slots of its nesting depth: the one that does not
+ * store the newest version.  No other context writes that slot, and no reader
+ * accepts it:
  *
  *	writer					reader
  *	slot->serial = 0			n = newest (acquire)
@@ -34,21 +36,22 @@
  * means that some repointer made progress, and a reader that interrupted a writer
  * of its own CPU never waits for it.
  *
- * Kicks.  An irq_work of the remote CPU.  irq_work_queue_on() sends an IPI and
- * must not run in NMI context, which #DB of the kernel is too, nor while
- * stop_machine() takes a CPU down, for which interrupts are off: there the
- * repointer queues an irq_work on its own CPU, which kicks when interrupts are on
- * again.  A kick that is still pending is not queued twice: its function has not
- * yet read newest (irq_work clears PENDING, with a full barrier, before it calls
- * the function), so it adopts this version as well.
+ * Kicks.  A kick is an irq_work on the remote CPU.  irq_work_queue_on() sends
+ * an IPI.  It must not run in NMI context, to which a #DB in the kernel
+ * belongs, nor while stop_machine() takes a CPU down, where interrupts are off.
+ * With interrupts off, or in an NMI, the repointer queues an irq_work on its
+ * own CPU instead, which kicks the others as soon as interrupts are on.  A kick
+ * that is still pending is not queued again: irq_work clears PENDING, with a
+ * full barrier, before it calls the function, so the function has not read
+ * newest yet and will adopt this version as well.
  *
- * Hotplug.  A CPU that is seen online stays so until preemption is on again,
- * because stop_machine() takes it down, and the CPU runs what irq_works it has by
- * then after it has left cpu_online_mask, for the last time.  An irq_work that it
- * queues on itself after that stays pending for ever: kprobes are hit until the CPU
- * is dead.  So a CPU that is not online kicks no other CPU.  A live CPU does it
- * instead, with bp_wide_kick(): once the dying CPU is dead, or when the CPU that comes
- * up is online.
+ * Hotplug.  stop_machine() takes a CPU down, so a CPU that is seen online stays
+ * online until preemption is on again.  After it has left cpu_online_mask, the
+ * CPU runs its pending irq_works for the last time; an irq_work that it queues
+ * on itself later stays pending for ever.  A dying CPU can repoint even then,
+ * because kprobes are hit on it until it is dead.  So a CPU that is not online
+ * kicks no other CPU.  A live CPU does that instead, with bp_wide_kick(): after
+ * the dying CPU is dead, or when the CPU that comes up is online.
  *
  * A CPU that comes online is in cpu_online_mask before it makes its event:
  *
@@ -57,17 +60,19 @@
  *	read cpu_online_mask			hotplug state machine (full barriers)
  *						read newest, make the event
  *
- * One of the two sees what the other has written: it is kicked, or makes its event
- * with this version.
+ * At least one of them sees the store of the other: the repointer kicks the new
+ * CPU, or the new CPU makes its event with this version.
  *
- * What can be missed.  From the return of a repointer its own CPU watches the new
- * range.  Another CPU goes on watching the old one until it takes the kick, which
- * is as long as it has interrupts off.  No caller in an arbitrary context can wait
- * for that: the lock that the other CPU spins for may be its own.  An access by
- * such a CPU in that window is not seen, and that is the one gap there is; it is
- * never silent: wide_hw_breakpoint_is_settled() tells whether it is open, and
- * synchronize_wide_hw_breakpoint() closes it for callers that may sleep.  A hit
- * of the old range in the window is reported with the old address.
+ * What can be missed.  When a repointer returns, its own CPU watches the new
+ * range.  Each other CPU watches the old range until it takes the kick, which
+ * it does as soon as its interrupts are on.  A repointer in an arbitrary
+ * context cannot wait for that: the other CPU may spin, with interrupts off,
+ * for a lock that the repointer holds.  So an access to the new range by such a
+ * CPU is missed in that window.  It is the only gap, and callers can detect it:
+ * wide_hw_breakpoint_is_settled() returns whether the window is closed, and
+ * synchronize_wide_hw_breakpoint() waits until it is, for callers with
+ * interrupts on.  A hit of the old range in the window is reported with the old
+ * address.
  */
 
 #include <linux/atomic.h>
@@ -105,7 +110,7 @@ static struct bp_wide_slot *slot_of(const struct bp_wide_set *set, u64 newest)
 
 /* ---- Reading ---- */
 
-/* False if the slot was written again, after another version became newest. */
+/* Returns false if the slot was written again: another version is newest. */
 static bool read_slot(const struct bp_wide_set *set, u64 newest, struct bp_version *v)
 {
 	const struct bp_wide_slot *slot = slot_of(set, newest);
@@ -116,7 +121,7 @@ static bool read_slot(const struct bp_wide_set *set, u64 newest, struct bp_versi
 	return READ_ONCE(slot->serial) == (unsigned long)bp_newest_serial(newest);
 }
 
-/* Reads the newest version. False if there is none: the set was never repointed. */
+/* Reads the newest version. Returns false if the set was never repointed. */
 static bool read_newest_version(const struct bp_wide_set *set, struct bp_version *v)
 {
 	u64 newest;
@@ -132,10 +137,13 @@ static bool read_newest_version(const struct bp_wide_set *set, struct bp_version
 }
 
 /*
- * Reads what this CPU watches, or is about to: its own version, or the newest one if
- * the CPU has no event or has not adopted it.  v->base is the serial that was newest.
- * Interrupts are off.  Returns bp_versions::now, which changes with each version
- * that a context publishes that interrupts this one.
+ * Reads the version that this CPU watches or is about to adopt: its own
+ * version, or the newest one of the set if the CPU has no event or has not
+ * adopted that yet.  v->base is set to the newest serial of the set.
+ *
+ * Context: Any, on the CPU of @wcpu.
+ * Return: bp_versions::now of the CPU; it changes if a context that interrupts
+ * the caller publishes a version of this CPU.
  */
 static unsigned long read_version_here(const struct bp_wide_cpu *wcpu,
 				       struct bp_version *v)
@@ -152,6 +160,47 @@ static unsigned long read_version_here(const struct bp_wide_cpu *wcpu,
 	if (!read_newest_version(set, v))
 		*v = (struct bp_version) { .range = bp_range(&set->attr) };
 	return now;
+}
+
+/**
+ * struct bp_here - what read_version_here() returns, without the version
+ * @addr: the address
+ * @base: the serial that was newest
+ * @now: bp_versions::now
+ */
+struct bp_here {
+	unsigned long	addr;
+	u64		base;
+	unsigned long	now;
+};
+
+static noinline struct bp_here read_newest_here(const struct bp_wide_cpu *wcpu)
+{
+	struct bp_version v;
+	unsigned long now = read_version_here(wcpu, &v);
+
+	return (struct bp_here) { .addr = v.range.addr, .base = v.base, .now = now };
+}
+
+/* read_version_here() without a copy of the version */
+static __always_inline struct bp_here read_here(const struct bp_wide_cpu *wcpu)
+{
+	const struct bp_versions *versions = &wcpu->versions;
+	const struct bp_version *v;
+	struct bp_here here;
+
+	do {
+		here.now = READ_ONCE(versions->now);
+		barrier();
+		v = &versions->version[bp_version_index(here.now)];
+		here.addr = v->range.addr;
+		here.base = v->base;
+		barrier();
+	} while (here.now != READ_ONCE(versions->now));
+
+	if (likely(READ_ONCE(wcpu->event) && here.base == bp_wide_serial(wcpu->set)))
+		return here;
+	return read_newest_here(wcpu);
 }
 
 /* ---- The events of a set ---- */
@@ -244,23 +293,21 @@ static struct bp_wide_cpu *wcpu_of(const struct perf_event *bp)
 }
 
 /*
- * The version stays until the set is repointed once more.  If another CPU does that
- * after the comparison with @from, the base of @v is too old, and this CPU adopts
- * the newer version.
+ * The CPU keeps version @v until the set is repointed again.  If another CPU
+ * does that after the comparison with @from, the base of @v is not the newest
+ * serial, so this CPU adopts the newer version when it is kicked.
  */
-static int publish_local(struct bp_wide_cpu *wcpu, struct bp_version *v,
+static int publish_local(struct bp_wide_cpu *wcpu, const struct bp_version *v,
 			 const unsigned long *from)
 {
-	struct bp_version current_version;
-	unsigned long now;
+	struct bp_here here;
 	int err;
 
 	do {
-		now = read_version_here(wcpu, &current_version);
-		if (from && current_version.range.addr != *from)
+		here = read_here(wcpu);
+		if (from && here.addr != *from)
 			return -EAGAIN;
-		v->base = current_version.base;
-		err = bp_publish_version(&wcpu->versions, now, v);
+		err = bp_publish_version(&wcpu->versions, here.now, v, here.base);
 	} while (err == -EAGAIN);
 
 	return err;
@@ -330,8 +377,8 @@ int modify_wide_hw_breakpoint_local_from(struct perf_event *bp, unsigned long fr
 EXPORT_SYMBOL_GPL(modify_wide_hw_breakpoint_local_from);
 
 /*
- * What the set was repointed to counts from then on, also if the kick has not come
- * in yet.
+ * Returns a new version of the whole set as soon as it is published, even if
+ * this CPU has not taken the kick yet.
  */
 void read_wide_hw_breakpoint_local(const struct perf_event *bp,
 				   struct hw_breakpoint_range *range)
@@ -348,15 +395,28 @@ void read_wide_hw_breakpoint_local(const struct perf_event *bp,
 }
 EXPORT_SYMBOL_GPL(read_wide_hw_breakpoint_local);
 
-/* A generic atomic64_t takes a lock, which an NMI must not. */
+unsigned long bp_wide_addr_here(struct perf_event * __percpu *cpu_events)
+{
+	return read_here(raw_cpu_ptr(cpus_of(cpu_events))).addr;
+}
+
+unsigned long bp_wide_newest_addr(struct perf_event * __percpu *cpu_events)
+{
+	struct bp_wide_set *set = set_of(cpu_events);
+	struct bp_version v;
+
+	return read_newest_version(set, &v) ? v.range.addr : set->attr.bp_addr;
+}
+
+/* The generic atomic64_t takes a lock, which an NMI must not do. */
 #if defined(arch_hw_breakpoint_repoint) && !defined(CONFIG_GENERIC_ATOMIC64)
 /* ---- Adopting: on the CPU in question, interrupts off ---- */
 
 /*
- * Makes the newest version the current one of this CPU, unless it is already, or a
- * version of this CPU alone was made after it.  A context that interrupts this one
- * may do the same with a newer version: then publishing fails, and this starts
- * again from what is newest by then.
+ * Makes the newest version of the set the current one of this CPU, unless the
+ * CPU has adopted it already, possibly followed by a version of this CPU alone.
+ * If a context that interrupts this one publishes a version of this CPU,
+ * publishing fails here, and the loop reads the newest version again.
  */
 static void take_newest(struct bp_wide_cpu *wcpu)
 {
@@ -367,12 +427,14 @@ static void take_newest(struct bp_wide_cpu *wcpu)
 		now = bp_read_version(&wcpu->versions, &own);
 		if (!read_newest_version(wcpu->set, &newest) || newest.base == own.base)
 			return;
-	} while (bp_publish_version(&wcpu->versions, now, &newest) == -EAGAIN);
+	} while (bp_publish_version(&wcpu->versions, now, &newest,
+				    newest.base) == -EAGAIN);
 }
 
 /*
- * A context that interrupts this one may adopt a newer version, and have its
- * @adopted overwritten: hence the second look.
+ * A context that interrupts this one may adopt a newer version.  Then this one
+ * would overwrite @adopted with the older serial: compare with the newest
+ * serial again.
  */
 static void adopt(struct bp_wide_cpu *wcpu)
 {
@@ -385,10 +447,32 @@ static void adopt(struct bp_wide_cpu *wcpu)
 			take_newest(wcpu);
 			bp_apply_version(bp);
 		}
-		/* Pairs with is_settled(). */
+		/* Pairs with wide_hw_breakpoint_is_settled(). */
 		atomic64_set_release(&wcpu->adopted, serial);
 		barrier();
 	} while (serial != bp_wide_serial(wcpu->set));
+}
+
+/*
+ * adopt() on the CPU that has published @v as @serial.  A context that interrupted
+ * this one after @seen was read may have made this CPU watch something newer, or
+ * something for itself: then start from what there is now.
+ */
+static void adopt_own(struct bp_wide_cpu *wcpu, const struct bp_version *v, u64 serial,
+		      unsigned long seen)
+{
+	struct perf_event *bp = READ_ONCE(wcpu->event);
+
+	if (unlikely(!bp || bp_publish_version(&wcpu->versions, seen, v, serial))) {
+		adopt(wcpu);
+		return;
+	}
+	bp_apply_version(bp);
+	/* Pairs with is_settled(). */
+	atomic64_set_release(&wcpu->adopted, serial);
+	barrier();
+	if (unlikely(serial != bp_wide_serial(wcpu->set)))
+		adopt(wcpu);
 }
 
 static void adopt_work(struct irq_work *work)
@@ -400,7 +484,7 @@ void bp_wide_catch_up(struct bp_wide_cpu *wcpu)
 {
 	unsigned long flags;
 
-	/* Pairs with bp_wide_start_event(): there may be a newer one since. */
+	/* A version may have been published since bp_wide_start_event(). */
 	if (!bp_wide_serial(wcpu->set))
 		return;
 	local_irq_save(flags);
@@ -408,7 +492,7 @@ void bp_wide_catch_up(struct bp_wide_cpu *wcpu)
 	local_irq_restore(flags);
 }
 
-/* ---- Kicking: not in NMI, interrupts were on, preemption off ---- */
+/* ---- Kicking: not in an NMI; interrupts on, preemption off ---- */
 
 static void kick_others(struct bp_wide_set *set)
 {
@@ -437,10 +521,10 @@ void bp_wide_kick(struct perf_event * __percpu *events)
 	preempt_enable();
 }
 
-/* Pairs with the text on hotplug above: newest is written before this. */
+/* Called after the cmpxchg of bp_wide_set::newest; see "Hotplug" above. */
 static void tell_others(struct bp_wide_cpu *wcpu, unsigned long flags)
 {
-	/* bp_wide_kick() follows. */
+	/* A CPU that is online will call bp_wide_kick(). */
 	if (!cpu_online(raw_smp_processor_id()))
 		return;
 	if (num_online_cpus() == 1)
@@ -464,30 +548,19 @@ static void fill_slot(struct bp_wide_slot *slot, const struct bp_version *v)
 /* The slot that no reader and no interrupted writer uses */
 static unsigned int own_slot(const struct bp_wide_cpu *wcpu, unsigned int depth)
 {
-	unsigned int i = 2 * depth;
 	u64 newest = bp_read_newest(wcpu->set);
+	unsigned int i = 2 * depth;
 
-	return newest && slot_of(wcpu->set, newest) == &wcpu->slot[i] ? i + 1 : i;
-}
-
-/* Whether this CPU watches @from, with @newest and its own version @seen */
-static bool watches_here(const struct bp_wide_cpu *wcpu, unsigned long from,
-			 u64 *newest, unsigned long *seen)
-{
-	struct bp_version here;
-
-	do {
-		*newest = bp_read_newest(wcpu->set);
-		*seen = read_version_here(wcpu, &here);
-	} while (here.base != bp_newest_serial(*newest));
-
-	return here.range.addr == from;
+	/* Equal but for the serial: it is a slot of this CPU. */
+	if (newest && newest == pack(bp_newest_serial(newest), raw_smp_processor_id(), i))
+		i++;
+	return i;
 }
 
 /*
- * A context that interrupted this one after watches_here() may have repointed this
- * CPU alone: then the CPU's version is not @seen any more.  That change is the later
- * one: let it stay, although it is based on @base.
+ * A context that interrupted this one after the comparison with the address may have
+ * repointed this CPU alone: then the CPU's version is not @seen any more.  That change
+ * is the later one: let it stay, although it is based on @base.
  */
 static void keep_local(struct bp_wide_cpu *wcpu, unsigned long seen, u64 base, u64 next)
 {
@@ -498,29 +571,58 @@ static void keep_local(struct bp_wide_cpu *wcpu, unsigned long seen, u64 base, u
 		now = bp_read_version(&wcpu->versions, &own);
 		if (now == seen || own.base != base)
 			return;
-		own.base = next;
-	} while (bp_publish_version(&wcpu->versions, now, &own) == -EAGAIN);
+	} while (bp_publish_version(&wcpu->versions, now, &own, next) == -EAGAIN);
+}
+
+/**
+ * struct bp_published - what publish_slot() has replaced, and with what
+ * @seen: bp_versions::now of this CPU before that
+ * @serial: serial of the new version
+ */
+struct bp_published {
+	unsigned long	seen;
+	u64		serial;
+};
+
+/* Whether this CPU watches @from, with @newest and its own version @seen */
+static bool watches_here(const struct bp_wide_cpu *wcpu, unsigned long from,
+			 u64 *newest, unsigned long *seen)
+{
+	struct bp_here here;
+
+	do {
+		*newest = bp_read_newest(wcpu->set);
+		here = read_here(wcpu);
+	} while (here.base != bp_newest_serial(*newest));
+
+	*seen = here.now;
+	return here.addr == from;
 }
 
 /* @from: NULL, or the address that this CPU has to watch now */
-static int publish_slot(struct bp_wide_cpu *wcpu, unsigned int i,
-			const unsigned long *from)
+static __always_inline int publish_slot(struct bp_wide_cpu *wcpu, unsigned int i,
+					const unsigned long *from,
+					struct bp_published *p)
 {
 	struct bp_wide_set *set = wcpu->set;
-	u64 newest = bp_read_newest(set), next;
-	unsigned long seen = 0;
+	u64 newest, next;
 
-	/* Nothing is published in between, or the cmpxchg fails. */
+	/* Before the cmpxchg: adopt_own() must notice each change that comes after it. */
+	p->seen = READ_ONCE(wcpu->versions.now);
+	barrier();
+	newest = bp_read_newest(set);
+	/* The cmpxchg fails if a version is published after the comparison. */
 	do {
-		if (from && !watches_here(wcpu, *from, &newest, &seen))
+		if (from && !watches_here(wcpu, *from, &newest, &p->seen))
 			return -EAGAIN;
-		next = pack(bp_newest_serial(newest) + 1, raw_smp_processor_id(), i);
+		p->serial = bp_newest_serial(newest) + 1;
+		next = pack(p->serial, raw_smp_processor_id(), i);
 		/* Pairs with read_slot(). */
-		smp_store_release(&wcpu->slot[i].serial, (unsigned long)bp_newest_serial(next));
+		smp_store_release(&wcpu->slot[i].serial, (unsigned long)p->serial);
 	} while (!atomic64_try_cmpxchg(&set->newest, (s64 *)&newest, next));
 
 	if (from)
-		keep_local(wcpu, seen, bp_newest_serial(newest), bp_newest_serial(next));
+		keep_local(wcpu, p->seen, bp_newest_serial(newest), p->serial);
 
 	return 0;
 }
@@ -529,6 +631,7 @@ static int publish(struct bp_wide_cpu *wcpu, const struct bp_version *v,
 		   const unsigned long *from)
 {
 	unsigned int depth = READ_ONCE(wcpu->depth), i;
+	struct bp_published p;
 	int err;
 
 	if (WARN_ON_ONCE(depth >= BP_VERSIONS_DEPTH))
@@ -537,10 +640,12 @@ static int publish(struct bp_wide_cpu *wcpu, const struct bp_version *v,
 	barrier();
 	i = own_slot(wcpu, depth);
 	fill_slot(&wcpu->slot[i], v);
-	err = publish_slot(wcpu, i, from);
+	err = publish_slot(wcpu, i, from, &p);
 	barrier();
 	WRITE_ONCE(wcpu->depth, depth);
 
+	if (!err)
+		adopt_own(wcpu, v, p.serial, p.seen);
 	return err;
 }
 
@@ -556,14 +661,40 @@ static int check(const struct bp_wide_set *set, const struct perf_event_attr *at
 		return err;
 	if (set->attr.exclude_kernel && arch_check_bp_in_kernelspace(&v->hw))
 		return -EINVAL;
+	v->range = bp_range(attr);
+	v->base = 0;
 
 	return 0;
 }
 
-static int repoint_all(struct perf_event * __percpu *cpu_events,
-		       const struct perf_event_attr *attr, const unsigned long *from)
+int bp_wide_prepare(struct perf_event * __percpu *cpu_events,
+		    const struct perf_event_attr *attr, struct bp_version *v)
 {
-	struct bp_version v = { .range = bp_range(attr) };
+	return check(set_of(cpu_events), attr, v);
+}
+
+int bp_wide_prepare_at(struct perf_event * __percpu *cpu_events,
+		       const struct bp_version *like, unsigned long addr,
+		       struct bp_version *v)
+{
+	int err;
+
+	err = arch_hw_breakpoint_move(&like->hw, addr, &v->hw);
+	if (err)
+		return err;
+	if (unlikely(set_of(cpu_events)->attr.exclude_kernel) &&
+	    arch_check_bp_in_kernelspace(&v->hw))
+		return -EINVAL;
+
+	v->range = like->range;
+	v->range.addr = addr;
+	v->base = 0;
+	return 0;
+}
+
+int bp_wide_repoint(struct perf_event * __percpu *cpu_events, const struct bp_version *v,
+		    const unsigned long *from)
+{
 	struct bp_wide_cpu *wcpu;
 	unsigned long flags;
 	int err;
@@ -571,11 +702,7 @@ static int repoint_all(struct perf_event * __percpu *cpu_events,
 	preempt_disable_notrace();
 	local_irq_save(flags);
 	wcpu = this_cpu_ptr(cpus_of(cpu_events));
-	err = check(wcpu->set, attr, &v);
-	if (!err)
-		err = publish(wcpu, &v, from);
-	if (!err)
-		adopt(wcpu);
+	err = publish(wcpu, v, from);
 	local_irq_restore(flags);
 	if (!err)
 		tell_others(wcpu, flags);
@@ -584,10 +711,36 @@ static int repoint_all(struct perf_event * __percpu *cpu_events,
 	return err;
 }
 
+int bp_wide_repoint_local(struct perf_event * __percpu *cpu_events,
+			  const struct bp_version *v, const unsigned long *from)
+{
+	struct bp_wide_cpu *wcpu = raw_cpu_ptr(cpus_of(cpu_events));
+	int err = -ENODEV;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (wcpu->event)
+		err = publish_local(wcpu, v, from);
+	if (!err)
+		bp_apply_version(wcpu->event);
+	local_irq_restore(flags);
+
+	return err;
+}
+
+static int check_and_repoint(struct perf_event * __percpu *cpu_events,
+			     const struct perf_event_attr *attr, const unsigned long *from)
+{
+	struct bp_version v;
+
+	return bp_wide_prepare(cpu_events, attr, &v) ?:
+	       bp_wide_repoint(cpu_events, &v, from);
+}
+
 int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events,
 			      const struct perf_event_attr *attr)
 {
-	return repoint_all(cpu_events, attr, NULL);
+	return check_and_repoint(cpu_events, attr, NULL);
 }
 EXPORT_SYMBOL_GPL(modify_wide_hw_breakpoint);
 
@@ -595,11 +748,11 @@ int modify_wide_hw_breakpoint_from(struct perf_event * __percpu *cpu_events,
 				   unsigned long from,
 				   const struct perf_event_attr *attr)
 {
-	return repoint_all(cpu_events, attr, &from);
+	return check_and_repoint(cpu_events, attr, &from);
 }
 EXPORT_SYMBOL_GPL(modify_wide_hw_breakpoint_from);
 
-/* ---- Whether it is done everywhere ---- */
+/* ---- Waiting for all CPUs ---- */
 
 bool wide_hw_breakpoint_is_settled(struct perf_event * __percpu *cpu_events)
 {
@@ -608,7 +761,7 @@ bool wide_hw_breakpoint_is_settled(struct perf_event * __percpu *cpu_events)
 	int cpu;
 
 	for_each_online_cpu(cpu) {
-		/* Pairs with adopt(): the CPU watches what it says. */
+		/* Pairs with adopt(), which writes @adopted last. */
 		if (atomic64_read_acquire(&per_cpu_ptr(set->cpus, cpu)->adopted) < serial)
 			return false;
 	}
@@ -630,6 +783,31 @@ EXPORT_SYMBOL_GPL(synchronize_wide_hw_breakpoint);
 #else
 static void adopt_work(struct irq_work *work) { }
 static void relay_work(struct irq_work *work) { }
+
+int bp_wide_prepare(struct perf_event * __percpu *cpu_events,
+		    const struct perf_event_attr *attr, struct bp_version *v)
+{
+	return -EOPNOTSUPP;
+}
+
+int bp_wide_prepare_at(struct perf_event * __percpu *cpu_events,
+		       const struct bp_version *like, unsigned long addr,
+		       struct bp_version *v)
+{
+	return -EOPNOTSUPP;
+}
+
+int bp_wide_repoint(struct perf_event * __percpu *cpu_events, const struct bp_version *v,
+		    const unsigned long *from)
+{
+	return -EOPNOTSUPP;
+}
+
+int bp_wide_repoint_local(struct perf_event * __percpu *cpu_events,
+			  const struct bp_version *v, const unsigned long *from)
+{
+	return -EOPNOTSUPP;
+}
 
 void bp_wide_catch_up(struct bp_wide_cpu *wcpu) { }
 void bp_wide_kick(struct perf_event * __percpu *events) { }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Repointing a kernel-wide breakpoint on all CPUs; between bp_wide.c, which keeps
- * the sets, and the code that reads the version of one CPU.
+ * Repointing a kernel-wide set on all CPUs: interface for bp_wide.c, which has
+ * the sets, and for code that reads the state of one CPU.
  */
 #ifndef _KERNEL_EVENTS_BP_REPOINT_WIDE_H
 #define _KERNEL_EVENTS_BP_REPOINT_WIDE_H
@@ -14,9 +14,9 @@
 #include <linux/types.h>
 
 /**
- * struct bp_wide_slot - a version of a set
- * @serial: of the version, as far as it fits; 0 while @version is written
- * @version: what is watched
+ * struct bp_wide_slot - storage for a version of a set
+ * @serial: serial of @version, truncated to a long; 0 while @version is written
+ * @version: the version; bp_version::base is not used
  */
 struct bp_wide_slot {
 	unsigned long		serial;
@@ -24,8 +24,9 @@ struct bp_wide_slot {
 };
 
 /**
- * struct bp_wide_set - a kernel-wide set, as far as repointing goes
- * @newest: serial, CPU and index of the newest version; 0 if there is none
+ * struct bp_wide_set - the state of a kernel-wide set that repointing needs
+ * @newest: serial of the newest version, and the CPU and the index of its slot;
+ *	0 if the set was never repointed
  * @attr: attributes that the set was registered with
  * @name: name of the set, may be NULL
  * @cpus: state of each CPU
@@ -48,30 +49,33 @@ static inline u64 bp_newest_serial(u64 newest)
 
 static inline u64 bp_read_newest(const struct bp_wide_set *set)
 {
-	/* Pairs with the cmpxchg in publish_slot(): the slot is filled in. */
+	/* Pairs with the cmpxchg in publish_slot(): the slot is complete. */
 	return atomic64_read_acquire(&set->newest);
 }
 
-/* Serial of the newest version of a set. Context: Any. */
+/* Returns the serial of the newest version of a set. Context: Any. */
 static inline u64 bp_wide_serial(const struct bp_wide_set *set)
 {
 	return bp_newest_serial(bp_read_newest(set));
 }
 
 /**
- * struct bp_wide_cpu - a kernel-wide set on one CPU
- * @event: the event there, NULL if there is none; first, callers know this address
+ * struct bp_wide_cpu - the state of a kernel-wide set on one CPU
+ * @event: event of the CPU, NULL if there is none; must be the first field,
+ *	because register_wide_hw_breakpoint() returns a per-CPU pointer to it
  * @set: the set
  * @versions: what @event watches
- * @adopt: a kick: the CPU adopts the newest version
- * @relay: queued by the CPU on itself, to kick the others
- * @adopted: serial that is watched here
- * @depth: how many repointers are filling slots in, each interrupting the former
- * @slot: two for each depth
+ * @adopt: irq_work by which other CPUs kick this one to adopt the newest
+ *	version
+ * @relay: irq_work that the CPU queues on itself in order to kick the others
+ * @adopted: serial of the version that the CPU adopted last
+ * @depth: number of repointers that are filling slots, each of which
+ *	interrupted the one before
+ * @slot: two slots for each depth
  *
- * @event and @adopted are written by the CPU itself, @event by the registering CPU
- * before the set is published.  @depth and @slot belong to the CPU; all CPUs read
- * @slot.
+ * Written by the CPU itself; all CPUs read @slot and @adopted.  Only @event is
+ * also written by the CPU that registers or unregisters the set, while nothing
+ * repoints it.
  */
 struct bp_wide_cpu {
 	struct perf_event	*event;
@@ -85,10 +89,11 @@ struct bp_wide_cpu {
 };
 
 /**
- * bp_wide_alloc_events - allocate the events of a set, one pointer a CPU
+ * bp_wide_alloc_events - allocate a set: one pointer to an event for each CPU
  * @attr: the attributes that the set is registered with
- * @name: name of the set, may be NULL
+ * @name: name of the set, may be NULL; must stay valid until the set is freed
  *
+ * Context: Process context, may sleep.
  * Return: the pointers, all NULL; NULL if there is no memory.
  */
 struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr *attr,
@@ -97,6 +102,8 @@ struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr 
 /**
  * bp_wide_free_events - free what bp_wide_alloc_events() returned
  * @events: the pointers; NULL is ignored
+ *
+ * Context: Process context; no irq_work of the set may be pending.
  */
 void bp_wide_free_events(struct perf_event * __percpu *events);
 
@@ -104,6 +111,9 @@ void bp_wide_free_events(struct perf_event * __percpu *events);
  * bp_wide_cpu_of - find the state of one CPU in a set
  * @events: what bp_wide_alloc_events() returned
  * @cpu: the CPU
+ *
+ * Context: Any.
+ * Return: the state; never NULL.
  */
 struct bp_wide_cpu *bp_wide_cpu_of(struct perf_event * __percpu *events, int cpu);
 
@@ -114,27 +124,32 @@ static inline struct bp_wide_cpu *bp_wide_cpu_of_event(const struct perf_event *
 }
 
 /**
- * bp_wide_start_event - begin to make the event of a CPU
+ * bp_wide_start_event - get the newest range for the event of a CPU
  * @wcpu: the CPU's state in its set
- * @attr: bp_addr, bp_len and bp_type become those of the newest version
+ * @attr: bp_addr, bp_len and bp_type are set to the range of the newest version
  *
- * Return: the serial of that version, for bp_version::base.
+ * The caller creates the event, attaches wcpu->versions, sets wcpu->event and
+ * calls bp_wide_catch_up().
+ *
+ * Return: the serial of the version, for bp_versions_attach(); 0 if the set was
+ * never repointed.
  */
 u64 bp_wide_start_event(struct bp_wide_cpu *wcpu, struct perf_event_attr *attr);
 
 /**
- * bp_wide_catch_up - make an event that exists now watch the newest version
- * @wcpu: the CPU's state; its event has been entered
+ * bp_wide_catch_up - make the event of a CPU watch the newest version
+ * @wcpu: the CPU's state
  *
- * Context: On the CPU of the event, unless the set was never repointed.
+ * Context: On the CPU of @wcpu, unless the set was never repointed.
  */
 void bp_wide_catch_up(struct bp_wide_cpu *wcpu);
 
 /**
- * bp_wide_kick - have other CPUs adopt the newest version
+ * bp_wide_kick - make all online CPUs adopt the newest version
  * @events: events of a set
  *
- * For what a CPU that was not online has published: it kicks no other CPU.
+ * For a version that a CPU published while it was not online: such a CPU kicks
+ * no other CPU.
  *
  * Context: Process context, on an online CPU.
  */

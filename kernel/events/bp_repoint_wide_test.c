@@ -3,14 +3,15 @@
  * KUnit tests of repointing a kernel-wide breakpoint on all CPUs.
  *
  * The rules:
- *  - the CPU that repoints watches the new range when the call returns, whatever
- *    context it is in, and every other CPU when the change is settled;
- *  - of concurrent changes each CPU ends up with the last one, and no CPU goes back
- *    to an older one;
- *  - nobody reads a mixture of two versions;
- *  - a CPU that comes online watches the newest, and what a CPU changes while it
- *    dies all others watch;
- *  - each access to what all CPUs watch is reported once, none to what none does.
+ *  - in any context, the CPU that repoints watches the new range when the call
+ *    returns; every other CPU does when the change is settled;
+ *  - after concurrent changes each CPU watches the range of the last one, and
+ *    no CPU goes back to an older one;
+ *  - no reader gets a mixture of two versions;
+ *  - a CPU that comes online watches the newest range, and a change by a dying
+ *    CPU reaches all others;
+ *  - each access to a range that all CPUs watch is reported once, and no access
+ *    to a range that no CPU watches is reported.
  */
 
 #include <kunit/test.h>
@@ -38,10 +39,10 @@
 #define NR_WORDS	64
 
 /**
- * struct fixture - what a test uses
- * @set: the breakpoint
- * @hits: how often it was hit
- * @addr: where it was hit last
+ * struct fixture - the breakpoint of a test
+ * @set: the kernel-wide set
+ * @hits: number of its hits
+ * @addr: address of the last hit
  */
 struct fixture {
 	struct perf_event * __percpu	*set;
@@ -76,7 +77,7 @@ static struct perf_event_attr watch(unsigned long *word)
 	return attr;
 }
 
-/* Words with an odd number are watched by half, so that versions differ in all. */
+/* Odd words are watched with half their length, so that all fields differ. */
 static struct perf_event_attr watch_nr(unsigned int i)
 {
 	struct perf_event_attr attr = watch(&words[i % NR_WORDS]);
@@ -93,7 +94,7 @@ static int point_to(struct fixture *f, unsigned int i)
 	return modify_wide_hw_breakpoint(f->set, &attr);
 }
 
-/* The word that this CPU watches, -1 for what is no version of any */
+/* Returns the word that this CPU watches; -1 for an invalid range. */
 static int word_here(struct fixture *f)
 {
 	struct hw_breakpoint_range range;
@@ -162,7 +163,7 @@ static int other_cpu(void)
 static void require_two_cpus(struct kunit *test)
 {
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
+		kunit_skip(test, "one CPU is online, two are needed");
 }
 
 /* ---- One change ---- */
@@ -193,7 +194,7 @@ static void a_change_settles_by_itself(struct kunit *test)
 	expect_watched_everywhere(test, 1);
 }
 
-/* With interrupts off, too: no other CPU is waited for. */
+/* Also with interrupts off: repointing does not wait for other CPUs. */
 static void the_cpu_that_repoints_watches_at_once(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -217,7 +218,7 @@ struct held_cpu {
 	bool		settled_early;
 };
 
-/* Interrupts are off here: no kick comes in. */
+/* Keeps interrupts off on a CPU, so that it takes no kick. */
 static void hold_cpu(void *arg)
 {
 	struct held_cpu *held = arg;
@@ -274,7 +275,7 @@ static void a_change_from_another_address_is_refused(struct kunit *test)
 	struct perf_event_attr attr = watch_nr(2);
 	struct fixture *f = test->priv;
 
-	/* Before any change: what was registered */
+	/* Before any change the set watches the registered range. */
 	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_from(f->set,
 		(unsigned long)&words[1], &attr), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, word_here(f), 0);
@@ -301,7 +302,7 @@ static void a_single_cpu_keeps_its_own_until_all_change(struct kunit *test)
 	cpu = raw_smp_processor_id();
 	KUNIT_ASSERT_EQ(test, modify_wide_hw_breakpoint_local(*per_cpu_ptr(f->set, cpu),
 							      &attr), 0);
-	/* Adopting what is newest already does not undo it. */
+	/* Adopting the newest version again does not undo the change. */
 	synchronize_wide_hw_breakpoint(f->set);
 	expect_on_cpu(test, cpu, 5, 1);
 	expect_on_cpu(test, cpu, 1, 0);
@@ -318,11 +319,11 @@ static void a_single_cpu_keeps_its_own_until_all_change(struct kunit *test)
 /* ---- In the middle of reading and of writing a version ---- */
 
 /**
- * struct middle - changes that come while a slot is read or written
+ * struct middle - changes in the middle of reading or writing a slot
  * @f: the set that is changed
- * @task: the one that reads or writes
+ * @task: task that reads or writes; accesses by others are ignored
  * @hits: accesses to the memory of the slot
- * @skip: the changes come after so many of them
+ * @skip: number of accesses before the changes
  * @err: a change failed
  */
 struct middle {
@@ -333,7 +334,7 @@ struct middle {
 	int			err;
 };
 
-/* Two changes: the second one writes to the slot that the reader is in. */
+/* Two changes: the second one writes to the slot that is being read. */
 static void change_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
 				 struct pt_regs *regs)
 {
@@ -352,7 +353,7 @@ static struct bp_wide_slot *slots_here(struct fixture *f)
 
 #define SLOT_WORDS	(sizeof(struct bp_wide_slot) / sizeof(unsigned long))
 
-/* Watches word @i of the first two slots of this CPU while @func runs. */
+/* Changes the set when @func accesses word @i of this CPU's first slots. */
 static int in_the_middle(struct kunit *test, struct middle *m, unsigned int i, u32 type,
 			 void (*func)(struct fixture *f))
 {
@@ -375,7 +376,7 @@ static void read_once(struct fixture *f)
 	seen = word_here(f);
 }
 
-/* Make this CPU forget that it has adopted the newest version, so that it reads it. */
+/* Makes this CPU forget what it adopted, so that it reads the slot. */
 static void forget_version(struct fixture *f)
 {
 	struct bp_versions *versions;
@@ -395,7 +396,10 @@ static void write_once(struct fixture *f)
 	point_to(f, 20);
 }
 
-/* The serial, the first word of a slot, is read last: the version was whole then. */
+/*
+ * A change at the read of the serial, the first word of a slot, comes after the
+ * version was read.
+ */
 static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 {
 	struct middle m = { .f = test->priv, .task = current };
@@ -419,7 +423,7 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 	run_anywhere();
 }
 
-/* The changes in the middle make versions of this CPU, so that adopting starts again. */
+/* The changes publish versions of this CPU: take_newest() starts again. */
 static void a_change_in_the_middle_of_adopting_is_not_undone(struct kunit *test)
 {
 	struct middle m = { .f = test->priv, .task = current };
@@ -477,8 +481,8 @@ static void write_from_20(struct fixture *f)
 }
 
 /*
- * The comparison holds until the change is made: the serial of the slot is written
- * once before it and once after.
+ * A change before or after the comparison makes it fail: the serial of the slot
+ * is written once before the comparison and once after it.
  */
 static void a_change_in_the_middle_of_one_from_an_address_counts(struct kunit *test)
 {
@@ -525,7 +529,7 @@ static int this_cpu_to_42(struct fixture *f)
 	return point_here_to(f, 42);
 }
 
-/* Once, at the write number @skip + 1 of what is watched */
+/* Calls from_middle() at write number @skip + 1 of the watched word. */
 static void call_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
 			       struct pt_regs *regs)
 {
@@ -550,7 +554,10 @@ static void from_20_to_21_everywhere(struct fixture *f)
 	from_err = modify_wide_hw_breakpoint_from(f->set, (unsigned long)&words[20], &attr);
 }
 
-/* All watch 10, this CPU 20.  True if @from_middle was called while @func ran. */
+/*
+ * Calls @func while this CPU watches word 20 and all others watch word 10.
+ * Returns true if from_middle() was called meanwhile.
+ */
 static bool from_20(struct kunit *test, struct middle *m, unsigned long *word,
 		    void (*func)(struct fixture *f))
 {
@@ -567,7 +574,7 @@ static bool from_20(struct kunit *test, struct middle *m, unsigned long *word,
 	return atomic_read(&m->hits) > m->skip;
 }
 
-/* Whether it comes before the comparison or after it, the change to @word stays. */
+/* The change to @word by @middle, before or after the comparison, stays. */
 static void expect_middle_stays(struct kunit *test, unsigned long *start, int nr,
 				int (*middle)(struct fixture *f), int word,
 				void (*func)(struct fixture *f))
@@ -622,6 +629,59 @@ static void a_change_in_the_middle_of_one_of_all_stays(struct kunit *test)
 	run_anywhere();
 }
 
+static void all_to_21(struct fixture *f)
+{
+	from_err = point_to(f, 21);
+}
+
+/*
+ * The change of all is made by the cmpxchg, which the trap follows: that of this CPU is
+ * the later one, although all others adopt the former after it.
+ */
+static void a_change_of_this_cpu_after_one_of_all_stays(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current };
+	struct bp_wide_cpu *wcpu;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	wcpu = bp_wide_cpu_of(m.f->set, raw_smp_processor_id());
+	from_middle = this_cpu_to_42;
+	KUNIT_EXPECT_TRUE(test, from_20(test, &m, (unsigned long *)&wcpu->set->newest,
+					all_to_21));
+	KUNIT_EXPECT_EQ(test, from_err, 0);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	KUNIT_EXPECT_EQ(test, word_here(m.f), 42);
+	take_hits(m.f);
+	write_word(&words[42]);
+	KUNIT_EXPECT_EQ(test, take_hits(m.f), 1);
+	write_word(&words[21]);
+	KUNIT_EXPECT_EQ(test, take_hits(m.f), 0);
+	run_anywhere();
+}
+
+/* What was prepared once is watched each time. */
+static void a_range_that_was_prepared_is_watched(struct kunit *test)
+{
+	struct perf_event_attr attr = watch_nr(20);
+	struct fixture *f = test->priv;
+	struct bp_version first, v;
+
+	KUNIT_ASSERT_EQ(test, bp_wide_prepare(f->set, &attr, &first), 0);
+	KUNIT_ASSERT_EQ(test, bp_wide_prepare_at(f->set, &first, (unsigned long)&words[22],
+						 &v), 0);
+	for (int i = 0; i < 4; i++) {
+		KUNIT_ASSERT_EQ(test, bp_wide_repoint(f->set, i & 1 ? &v : &first, NULL), 0);
+		synchronize_wide_hw_breakpoint(f->set);
+		take_hits(f);
+		expect_watched_everywhere(test, i & 1 ? 22 : 20);
+		expect_watched_nowhere(test, i & 1 ? 20 : 22);
+		KUNIT_EXPECT_EQ(test, bp_wide_newest_addr(f->set),
+				(unsigned long)&words[i & 1 ? 22 : 20]);
+	}
+	KUNIT_EXPECT_EQ(test, bp_wide_prepare_at(f->set, &first, (unsigned long)words + 1, &v),
+			-EINVAL);
+}
+
 static void a_change_from_what_this_cpu_watches(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -647,15 +707,16 @@ static void a_change_from_what_this_cpu_watches(struct kunit *test)
 #define NR_STEPS	3000
 
 /**
- * struct relay_race - the oracle: each change goes from word N to N + 1
+ * struct relay_race - the oracle: each change (step) goes from word N to N + 1
  * @f: the set
- * @steps: changes that were made
- * @wrong: a CPU read what is no version, or an older one than before
- * @nmis: changes asked for in NMI
- * @irqs: likewise, in interrupts
- * @work: for interrupts
- * @seen: how many steps each CPU has seen, at least
- * @done: a CPU has made its steps
+ * @steps: number of changes that were made
+ * @wrong: number of reads of a range that is no version, or is older than
+ *	before
+ * @nmis: number of attempts in an NMI
+ * @irqs: number of attempts in an interrupt
+ * @work: irq_work of each CPU, for attempts in an interrupt
+ * @seen: word that each CPU has read last
+ * @done: completed once by each CPU
  */
 struct relay_race {
 	struct fixture		*f;
@@ -671,8 +732,9 @@ struct relay_race {
 static struct relay_race race;
 
 /*
- * From what this CPU reads, one step.  Where others were faster it is refused, or
- * it is not: then the set was there, and each step is counted by one CPU.
+ * Tries to repoint the set from the word that this CPU reads to the next one.
+ * The change is refused if another context was faster, so each step is counted
+ * exactly once.
  */
 static void make_step(void)
 {
@@ -689,7 +751,10 @@ static void make_step(void)
 		atomic_inc(&race.steps);
 }
 
-/* Interrupts off. Never half of the words back: so the order of two is known. */
+/*
+ * Called with interrupts off.  Words are numbered modulo NR_WORDS: a distance
+ * of more than half of them means that the CPU went back.
+ */
 static void look(void *unused)
 {
 	int *last = this_cpu_ptr(race.seen), at = word_here(race.f);
@@ -789,7 +854,7 @@ static void each_change_counts_once_and_the_last_one_stays(struct kunit *test)
 	smp_store_release(&race.f, test->priv);
 	nmi_begin(test);
 	start_runners(test, runner);
-	/* A thread that is stopped before it ran makes no step. */
+	/* kthread_stop() before a thread has run would skip its steps. */
 	for_each_online_cpu(cpu)
 		wait_for_completion(&race.done);
 	for_each_online_cpu(cpu)
@@ -798,7 +863,7 @@ static void each_change_counts_once_and_the_last_one_stays(struct kunit *test)
 		irq_work_sync(per_cpu_ptr(race.work, cpu));
 	nmi_end();
 
-	/* What the counter says, each CPU watches, and nothing else. */
+	/* Each CPU watches the word of the last step, and nothing else. */
 	synchronize_wide_hw_breakpoint(race.f->set);
 	last = atomic_read(&race.steps) % NR_WORDS;
 	KUNIT_EXPECT_GT(test, atomic_read(&race.steps), NR_STEPS / 2);
@@ -829,7 +894,7 @@ static int watch_order(void *unused)
 	return 0;
 }
 
-/* One CPU makes steps, the others look: none of them ever goes back. */
+/* One CPU makes steps, all CPUs look: no CPU ever goes back. */
 static void no_cpu_goes_back_to_an_older_version(struct kunit *test)
 {
 	struct task_struct **runner;
@@ -894,7 +959,7 @@ static void a_cpu_that_comes_online_watches_the_newest(struct kunit *test)
 static struct fixture *dying;
 static atomic_t nr_died;
 
-/* After the last irq_work_run() of a CPU that dies */
+/* Called on a dying CPU after its last irq_work_run() */
 static int change_on_dying_cpu(struct kprobe *kp, struct pt_regs *regs)
 {
 	if (!cpu_online(raw_smp_processor_id()) && !point_to(dying, 2))
@@ -952,10 +1017,10 @@ static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 #endif
 
 /**
- * struct storm - objects that come and go
+ * struct storm - objects that are allocated, watched and freed one by one
  * @f: the set
- * @object: the one that is written
- * @expected: writes by CPUs that have an active event
+ * @object: the current object
+ * @expected: number of writes by CPUs that have an active event
  */
 struct storm {
 	struct fixture	*f;
@@ -965,7 +1030,7 @@ struct storm {
 
 #define NR_OBJECTS	10000
 
-/* A CPU that comes or goes has no event, or none that is on, and stays away. */
+/* A CPU that comes online or goes offline has no active event: skip it. */
 static void write_object(void *arg)
 {
 	struct storm *storm = arg;
@@ -990,7 +1055,11 @@ static int plug_cpus(void *arg)
 	return 0;
 }
 
-/* Allocated, watched, written by all CPUs; let go, written again, and freed. */
+/*
+ * Allocates an object, watches it and writes it on all CPUs; then stops
+ * watching it, writes it again and frees it.  Returns true if exactly the first
+ * writes were hits.
+ */
 static bool object_is_seen(struct storm *storm, struct perf_event_attr *nothing)
 {
 	struct perf_event_attr attr;
@@ -1049,7 +1118,7 @@ static int test_init(struct kunit *test)
 	test->priv = f;
 	write_word(&words[0]);
 	if (!take_hits(f))
-		kunit_skip(test, "breakpoints do not fire here");
+		kunit_skip(test, "breakpoints do not fire on this machine");
 	return 0;
 }
 
@@ -1061,7 +1130,7 @@ static void test_exit(struct kunit *test)
 	if (f)
 		unregister_wide_hw_breakpoint(f->set);
 	run_anywhere();
-	/* Nothing is left of it. */
+	/* All claims are released. */
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 
@@ -1079,6 +1148,8 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE(a_change_in_the_middle_of_one_from_an_address_counts),
 	KUNIT_CASE(a_change_in_the_middle_of_one_of_this_cpu_stays),
 	KUNIT_CASE(a_change_in_the_middle_of_one_of_all_stays),
+	KUNIT_CASE(a_change_of_this_cpu_after_one_of_all_stays),
+	KUNIT_CASE(a_range_that_was_prepared_is_watched),
 	KUNIT_CASE(a_change_from_what_this_cpu_watches),
 	KUNIT_CASE_SLOW(each_change_counts_once_and_the_last_one_stays),
 	KUNIT_CASE_SLOW(no_cpu_goes_back_to_an_older_version),

@@ -7,8 +7,9 @@
  * allocation, and no step depends on the number of domains or flexible claims:
  * worst cases are read off histograms.  Claims of a domain cost the same on any
  * number of CPUs, except in a domain that mixes claims for one CPU with claims
- * for every CPU, which pays for the CPUs that it is bound to.  Claims of a CPU or
- * of the machine look at every CPU.
+ * for every CPU, which pays for the CPUs that it is bound to, and in a process any
+ * claim of which is bound to a CPU.  Claims of a CPU or of the machine look at
+ * every CPU.
  */
 
 #include <linux/atomic.h>
@@ -17,6 +18,7 @@
 #include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
@@ -46,9 +48,10 @@ static_assert(NR_CPUS <= S16_MAX);
  *    bp_slots::lock only: see 5.
  * 3. A CPU that finds a shard closed waits for bp_slots::lock.  A shard whose
  *    lock was taken while it was open stays open until that lock is released.
- * 4. Order: bp_slots::lock, bp_shard::lock, bp_domain::lock.  All are taken with
- *    interrupts off, under raw locks of perf too, never in an NMI.  No two shards
- *    and no two domains are locked at a time.
+ * 4. Order: bp_slots::lock, bp_shard::lock, bp_domain::lock, that of a member before
+ *    that of its process.  All are taken with interrupts off, under raw locks of
+ *    perf too, never in an NMI.  No two shards and no two members are locked at a
+ *    time.
  * 5. What the rule looks at:
  *      bp_class_account::wide, ::worst, bp_cpu_account::guaranteed, ::flexible
  *	    grow while the accounting is closed, shrink under bp_slots::lock; so
@@ -62,14 +65,19 @@ static_assert(NR_CPUS <= S16_MAX);
  *	    atomic, because domains of any shard may be bound to the CPU; stable
  *	    while the accounting is closed
  *      bp_domain
- *	    its lock, and the lock of an open shard or the accounting closed
+ *	    its lock, and the lock of an open shard or the accounting closed.
+ *	    bp_domain::process is set once
+ *      bp_process
+ *	    the lock of its domain, and as bp_domain
  * 6. A kernel debugger waits for nothing: with all other CPUs stopped, a lock
  *    that is not free now never will be.
  *
  * The rule is exact: a claim of a domain is checked with its domain locked while
- * nothing of the CPUs grows, and changes the rule for that domain alone.  If a claim
- * of a CPU is released at the same time, the domain may still be refused, as before
- * the release.  A claim of a CPU or of the machine is checked with everything stable.
+ * nothing of the CPUs grows, and changes the rule for that domain alone.  A claim in
+ * a process is checked with the process locked too, and changes the rule for the
+ * process and its members.  If a claim of a CPU is released at the same time, the
+ * domain may still be refused, as before the release.  A claim of a CPU or of the
+ * machine is checked with everything stable.
  */
 
 static void assert_shard(const struct bp_shard *shard)
@@ -167,6 +175,41 @@ static bool try_close_accounting(struct bp_slots *bs)
 	}
 	raw_spin_unlock(&bs->lock);
 	return false;
+}
+
+/* True for the domain in which a process has its own claims */
+static bool is_process(const struct bp_domain *domain)
+{
+	struct bp_process *process = READ_ONCE(domain->process);
+
+	return process && &process->domain == domain;
+}
+
+/* The process of a member, NULL for other domains */
+static struct bp_process *process_of_member(const struct bp_domain *domain)
+{
+	struct bp_process *process = READ_ONCE(domain->process);
+
+	return process && &process->domain != domain ? process : NULL;
+}
+
+static void lock_domain(struct bp_domain *domain)
+{
+	struct bp_process *process;
+
+	raw_spin_lock(&domain->lock);
+	process = process_of_member(domain);
+	if (unlikely(process))
+		raw_spin_lock(&process->domain.lock);
+}
+
+static void unlock_domain(struct bp_domain *domain)
+{
+	struct bp_process *process = process_of_member(domain);
+
+	if (unlikely(process))
+		raw_spin_unlock(&process->domain.lock);
+	raw_spin_unlock(&domain->lock);
 }
 
 /* ---- What a domain holds ---- */
@@ -343,6 +386,47 @@ unsigned int bp_slots_any_level(const struct bp_slots *bs, unsigned int class,
 	return n;
 }
 
+static unsigned int highest_member(const struct bp_process_account *account,
+				   unsigned int levels)
+{
+	while (--levels) {
+		if (account->member[levels])
+			break;
+	}
+
+	return levels;
+}
+
+/* The level of the worst member on @cpu, or of any CPU if it is -1. */
+static unsigned int worst_member(const struct bp_slots *bs,
+				 const struct bp_process *process,
+				 unsigned int class, int cpu)
+{
+	unsigned int levels = nr_levels(&bs->class[class]), worst;
+
+	worst = highest_member(&process->any[class], levels);
+	if (cpu < 0)
+		return worst;
+	return max(worst, highest_member(&process->cpu[class][cpu], levels));
+}
+
+/* What others in the process hold that have to live with @domain */
+static struct bp_share others_share(const struct bp_slots *bs,
+				    const struct bp_domain *domain,
+				    unsigned int class, int cpu)
+{
+	unsigned int worst;
+
+	if (!is_process(domain))
+		return domain_share(&domain->process->domain, class, cpu);
+
+	worst = worst_member(bs, domain->process, class, cpu);
+	return (struct bp_share) {
+		.guaranteed	= worst / 2,
+		.flexible	= worst & 1,
+	};
+}
+
 /* ---- The rule ---- */
 
 /* The rule for one domain on one CPU. */
@@ -390,24 +474,61 @@ static bool any_fits(const struct bp_class_account *account,
 }
 
 /* The rule for one domain on one CPU, with more of a class there. */
-static bool bound_fits(const struct bp_class_account *account,
-		       const struct bp_domain *domain, unsigned int class,
-		       int cpu, int extra, bool flexible)
+static bool bound_fits(const struct bp_slots *bs, const struct bp_domain *domain,
+		       unsigned int class, int cpu, int extra, bool flexible)
 {
-	struct bp_share share = domain_share(domain, class, cpu);
+	struct bp_share share = domain_share(domain, class, cpu), others;
 
+	if (unlikely(domain->process)) {
+		others = others_share(bs, domain, class, cpu);
+		share.guaranteed += others.guaranteed;
+		share.flexible |= others.flexible;
+	}
 	share.guaranteed += extra;
 	share.flexible |= flexible;
-	return share_fits(account, &share);
+	return share_fits(&bs->class[class], &share);
 }
 
-static bool domain_fits(const struct bp_class_account *account,
-			const struct bp_domain *domain, unsigned int class,
-			int cpu, int extra, bool flexible)
+/*
+ * The rule for a process, or for one of its members, with more of a class for any
+ * CPU.  First on the CPUs that no claim is bound to, the worst of which may be one
+ * that a claim is bound to: then there is no room there either.
+ */
+static noinline bool process_fits(const struct bp_slots *bs,
+				  const struct bp_domain *domain,
+				  unsigned int class, int extra, bool flexible)
 {
-	if (cpu < 0)
-		return any_fits(account, domain, class, extra, flexible);
-	return bound_fits(account, domain, class, cpu, extra, flexible);
+	const struct bp_class_account *account = &bs->class[class];
+	const struct bp_process *process = domain->process;
+	unsigned int worst, guaranteed, cpu;
+	bool shared = flexible;
+
+	worst = is_process(domain) ? worst_member(bs, process, class, -1) :
+		level_of(domain->any[class].guaranteed, domain->any[class].flexible);
+	guaranteed = worst / 2 + process->domain.any[class].guaranteed + extra;
+	shared |= (worst & 1) || process->domain.any[class].flexible;
+	if (READ_ONCE(account->wide) + guaranteed + READ_ONCE(account->worst[shared]) >
+	    account->slots)
+		return false;
+
+	if (likely(!process->nr_bound) && RB_EMPTY_ROOT(&domain->bound))
+		return true;
+	for (cpu = 0; cpu < bs->nr_cpus; cpu++) {
+		if (!bound_fits(bs, domain, class, cpu, extra, flexible))
+			return false;
+	}
+
+	return true;
+}
+
+static bool domain_fits(const struct bp_slots *bs, const struct bp_domain *domain,
+			unsigned int class, int cpu, int extra, bool flexible)
+{
+	if (cpu >= 0)
+		return bound_fits(bs, domain, class, cpu, extra, flexible);
+	if (unlikely(domain->process))
+		return process_fits(bs, domain, class, extra, flexible);
+	return any_fits(&bs->class[class], domain, class, extra, flexible);
 }
 
 /* The most that any domain needs beside the claims of a CPU, by its levels */
@@ -476,8 +597,7 @@ static bool fits(const struct bp_slots *bs, const struct bp_domain *domain,
 		 unsigned int class, int cpu, int extra, bool flexible)
 {
 	if (domain)
-		return domain_fits(&bs->class[class], domain, class, cpu, extra,
-				   flexible);
+		return domain_fits(bs, domain, class, cpu, extra, flexible);
 	return cpus_fit(bs, class, cpu, extra, flexible);
 }
 
@@ -520,8 +640,21 @@ static void account_cpu(struct bp_slots *bs, struct bp_claim *claim, bool add)
 	update_worst(bs, account);
 }
 
+static void move_member(struct bp_process *process, const struct bp_share *from,
+			const struct bp_share *to)
+{
+	struct bp_process_account *here = &process->cpu[from->class][from->cpu];
+
+	if (from->bound)
+		here->member[share_level(from)]--;
+	if (to->bound)
+		here->member[share_level(to)]++;
+	process->nr_bound += to->bound - from->bound;
+}
+
 /* A domain has a level on a CPU only if it has claims bound to it. */
 static void move_level(struct bp_class_account *account,
+		       const struct bp_domain *domain,
 		       const struct bp_share *from, const struct bp_share *to)
 {
 	struct bp_cpu_account *here = &account->cpu[from->cpu];
@@ -530,6 +663,19 @@ static void move_level(struct bp_class_account *account,
 		atomic_dec(&here->level[share_level(from)]);
 	if (to->bound)
 		atomic_inc(&here->level[share_level(to)]);
+	if (unlikely(domain->process))
+		move_member(domain->process, from, to);
+}
+
+static void count_bound(struct bp_domain *domain, struct bp_claim *claim, bool add)
+{
+	if (add)
+		rb_add(&claim->node, &domain->bound, claim_less);
+	else
+		rb_erase(&claim->node, &domain->bound);
+	if (!claim->flexible)
+		WRITE_ONCE(domain->bound_guaranteed,
+			   domain->bound_guaranteed + (add ? 1 : -1));
 }
 
 static void account_bound(struct bp_class_account *account,
@@ -539,16 +685,9 @@ static void account_bound(struct bp_class_account *account,
 	struct bp_share from, to;
 
 	from = domain_share(domain, claim->class, claim->cpu);
-	if (add)
-		rb_add(&claim->node, &domain->bound, claim_less);
-	else
-		rb_erase(&claim->node, &domain->bound);
+	count_bound(domain, claim, add);
 	to = domain_share(domain, claim->class, claim->cpu);
-	move_level(account, &from, &to);
-
-	if (!claim->flexible)
-		WRITE_ONCE(domain->bound_guaranteed,
-			   domain->bound_guaranteed + (add ? 1 : -1));
+	move_level(account, domain, &from, &to);
 }
 
 /* What a domain holds on any CPU goes from one number to another. */
@@ -566,7 +705,7 @@ static void move_places(struct bp_class_account *account,
 		to = share;
 		to.guaranteed += domain->any[class].guaranteed;
 		to.flexible |= domain->any[class].flexible != 0;
-		move_level(account, &from, &to);
+		move_level(account, domain, &from, &to);
 	}
 }
 
@@ -587,6 +726,138 @@ static void account_any(struct bp_class_account *account, struct bp_shard *shard
 	to = level_of(domain->any[class].guaranteed, domain->any[class].flexible);
 	shard->level[class][from]--;
 	shard->level[class][to]++;
+	if (unlikely(domain->process)) {
+		domain->process->any[class].member[from]--;
+		domain->process->any[class].member[to]++;
+	}
+}
+
+/* ---- Processes ---- */
+
+/* The level of a process and its worst member together, 0 if it holds nothing. */
+static unsigned int process_level(const struct bp_slots *bs,
+				  const struct bp_process *process,
+				  const struct bp_share *own, int cpu)
+{
+	unsigned int worst;
+
+	if (!own->guaranteed && !own->flexible)
+		return 0;
+	worst = worst_member(bs, process, own->class, cpu);
+	return level_of(worst / 2 + own->guaranteed, (worst & 1) || own->flexible);
+}
+
+static void update_process_any(struct bp_slots *bs, struct bp_shard *shard,
+			       struct bp_process *process, unsigned int class)
+{
+	struct bp_share own = any_share(&process->domain, class, -1);
+	unsigned int level = process_level(bs, process, &own, -1);
+	struct bp_process_account *here = &process->any[class];
+
+	/* Level 0 means nothing here. */
+	shard->level[class][here->accounted]--;
+	shard->level[class][level]++;
+	here->accounted = level;
+}
+
+static void update_process_cpu(struct bp_slots *bs, struct bp_process *process,
+			       unsigned int class, unsigned int cpu)
+{
+	struct bp_share own = domain_share(&process->domain, class, cpu);
+	struct bp_process_account *here = &process->cpu[class][cpu];
+	atomic_t *count = bs->class[class].cpu[cpu].level;
+	unsigned int level = 0;
+
+	/* Elsewhere the process is what it is on any CPU. */
+	if (own.bound || highest_member(here, nr_levels(&bs->class[class])))
+		level = process_level(bs, process, &own, cpu);
+	if (level == here->accounted)
+		return;
+
+	if (here->accounted)
+		atomic_dec(&count[here->accounted]);
+	if (level)
+		atomic_inc(&count[level]);
+	process->nr_accounted += !!level - !!here->accounted;
+	here->accounted = level;
+}
+
+/* The claims of a process, or of one of its members, have changed. */
+static noinline void update_process(struct bp_slots *bs, struct bp_shard *shard,
+				    struct bp_process *process, unsigned int class)
+{
+	unsigned int cpu;
+
+	lockdep_assert_held(&process->domain.lock);
+
+	update_process_any(bs, shard, process, class);
+	if (likely(!process->nr_bound && !process->nr_accounted))
+		return;
+	for (cpu = 0; cpu < bs->nr_cpus; cpu++)
+		update_process_cpu(bs, process, class, cpu);
+}
+
+static void account_process(struct bp_process *process, struct bp_claim *claim,
+			    bool add)
+{
+	struct bp_domain *domain = &process->domain;
+
+	if (claim->cpu < 0) {
+		count_claim(&domain->any[claim->class].guaranteed,
+			    &domain->any[claim->class].flexible, claim, add);
+	} else {
+		count_bound(domain, claim, add);
+		process->nr_bound += add ? 1 : -1;
+	}
+}
+
+/* Count what @domain, a new member, holds. */
+static void add_member(struct bp_process *process, const struct bp_domain *domain,
+		       unsigned int class)
+{
+	struct bp_share share, none;
+	struct rb_node *node;
+	unsigned int level;
+
+	level = level_of(domain->any[class].guaranteed, domain->any[class].flexible);
+	process->any[class].member[level]++;
+	for_each_place(domain, class, &share, node) {
+		share.guaranteed += domain->any[class].guaranteed;
+		share.flexible |= domain->any[class].flexible != 0;
+		none = share;
+		none.bound = false;
+		move_member(process, &none, &share);
+	}
+}
+
+/* The rule for a domain that is to be a member. */
+static bool member_fits(const struct bp_slots *bs, const struct bp_domain *domain,
+			unsigned int class)
+{
+	return !bs->class[class].slots || process_fits(bs, domain, class, 0, false);
+}
+
+/* The shard is locked, and @domain. */
+static int join(struct bp_slots *bs, struct bp_shard *shard,
+		struct bp_domain *domain, struct bp_process *process)
+{
+	unsigned int class;
+
+	/* bp_slots_available() takes no lock, and may see a process that is refused. */
+	WRITE_ONCE(domain->process, process);
+	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
+		if (!member_fits(bs, domain, class)) {
+			WRITE_ONCE(domain->process, NULL);
+			return -ENOSPC;
+		}
+	}
+	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
+		add_member(process, domain, class);
+		if (bs->class[class].slots)
+			update_process(bs, shard, process, class);
+	}
+
+	return 0;
 }
 
 static void account_domain(struct bp_slots *bs, struct bp_shard *shard,
@@ -595,10 +866,15 @@ static void account_domain(struct bp_slots *bs, struct bp_shard *shard,
 	struct bp_class_account *account = &bs->class[claim->class];
 
 	assert_account(bs, shard, claim->domain);
-	if (claim->cpu < 0)
+	if (unlikely(is_process(claim->domain)))
+		account_process(claim->domain->process, claim, add);
+	else if (claim->cpu < 0)
 		account_any(account, shard, claim, add);
 	else
 		account_bound(account, claim, add);
+
+	if (unlikely(claim->domain->process))
+		update_process(bs, shard, claim->domain->process, claim->class);
 }
 
 static void account_machine(struct bp_slots *bs, struct bp_claim *claim, bool add)
@@ -698,8 +974,8 @@ static int reserve_domain(struct bp_slots *bs, struct bp_shard *shard,
 {
 	if (WARN_ON_ONCE(claim->held))
 		return -EINVAL;
-	if (!domain_fits(&bs->class[spec->class], domain, spec->class, cpu,
-			 extra_weight(spec), spec->flexible))
+	if (!domain_fits(bs, domain, spec->class, cpu, extra_weight(spec),
+			 spec->flexible))
 		return -ENOSPC;
 
 	fill_claim(claim, spec, domain, cpu);
@@ -763,10 +1039,10 @@ static int change(struct bp_slots *bs, struct bp_claim *claim,
 	int err;
 
 	if (domain)
-		raw_spin_lock(&domain->lock);
+		lock_domain(domain);
 	err = change_locked(bs, claim, spec);
 	if (domain)
-		raw_spin_unlock(&domain->lock);
+		unlock_domain(domain);
 
 	return err;
 }
@@ -788,15 +1064,38 @@ int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
 	if (domain) {
 		shard = this_cpu_ptr(bs->shard);
 		lock_shard(bs, shard);
-		raw_spin_lock(&domain->lock);
+		lock_domain(domain);
 		err = reserve_domain(bs, shard, claim, spec, domain, cpu);
-		raw_spin_unlock(&domain->lock);
+		unlock_domain(domain);
 		raw_spin_unlock(&shard->lock);
 	} else {
 		close_accounting(bs);
 		err = reserve_machine(bs, claim, spec, cpu);
 		open_accounting(bs);
 	}
+	local_irq_restore(flags);
+
+	return err;
+}
+
+int bp_slots_join(struct bp_slots *bs, struct bp_domain *domain,
+		  struct bp_process *process)
+{
+	struct bp_shard *shard;
+	unsigned long flags;
+	int err = 0;
+
+	local_irq_save(flags);
+	shard = this_cpu_ptr(bs->shard);
+	lock_shard(bs, shard);
+	raw_spin_lock(&domain->lock);
+	if (!domain->process) {
+		raw_spin_lock(&process->domain.lock);
+		err = join(bs, shard, domain, process);
+		raw_spin_unlock(&process->domain.lock);
+	}
+	raw_spin_unlock(&domain->lock);
+	raw_spin_unlock(&shard->lock);
 	local_irq_restore(flags);
 
 	return err;
@@ -890,10 +1189,10 @@ static bool release_from(struct bp_slots *bs, struct bp_claim *claim,
 	found = smp_load_acquire(&claim->held) && READ_ONCE(claim->shard) == nr;
 	if (found) {
 		domain = claim->domain;
-		raw_spin_lock(&domain->lock);
+		lock_domain(domain);
 		account_domain(bs, shard, claim, false);
 		unlink_claim(claim, &shard->nr_claims);
-		raw_spin_unlock(&domain->lock);
+		unlock_domain(domain);
 	}
 	raw_spin_unlock(&shard->lock);
 
@@ -980,13 +1279,18 @@ unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 				struct bp_domain *domain, int cpu)
 {
 	const struct bp_class_account *account = &bs->class[class];
+	struct bp_process *process;
 	unsigned int guaranteed;
 
 	/* Each number is one that was accounted; they need not be of one time. */
 	guaranteed = READ_ONCE(account->wide) +
 		     READ_ONCE(account->cpu[cpu].guaranteed);
-	if (domain)
+	if (domain) {
 		guaranteed += guaranteed_on(domain, class, cpu);
+		process = process_of_member(domain);
+		if (unlikely(process))
+			guaranteed += guaranteed_on(&process->domain, class, cpu);
+	}
 
 	return account->slots - min(guaranteed, account->slots);
 }
@@ -995,11 +1299,18 @@ bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
 		   const struct bp_domain *domain)
 {
 	unsigned int total = READ_ONCE(domain->any[spec->class].guaranteed);
+	bool shared = READ_ONCE(domain->any[spec->class].flexible);
+	struct bp_process *process = READ_ONCE(domain->process);
+
+	if (unlikely(process && domain != &process->domain)) {
+		total += READ_ONCE(process->domain.any[spec->class].guaranteed);
+		shared |= READ_ONCE(process->domain.any[spec->class].flexible);
+	}
 
 	/* Only what was granted is accounted: no request in between is seen. */
 	if (!spec->flexible)
 		total += spec->weight;
-	total += spec->flexible || READ_ONCE(domain->any[spec->class].flexible);
+	total += spec->flexible || shared;
 
 	return total > bs->class[spec->class].slots;
 }
@@ -1124,6 +1435,41 @@ unsigned long bp_slots_nr_claims(const struct bp_slots *bs)
 void bp_domain_init(struct bp_domain *domain)
 {
 	raw_spin_lock_init(&domain->lock);
+}
+
+int bp_process_init(const struct bp_slots *bs, struct bp_process *process)
+{
+	unsigned int class;
+
+	memset(process, 0, sizeof(*process));
+	/* Not bp_domain_init(): the lock nests inside those of members. */
+	raw_spin_lock_init(&process->domain.lock);
+	process->domain.process = process;
+
+	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
+		if (!bs->class[class].slots)
+			continue;
+		process->cpu[class] = kvcalloc(bs->nr_cpus, sizeof(*process->cpu[class]),
+					       GFP_KERNEL_ACCOUNT);
+		if (!process->cpu[class]) {
+			bp_process_destroy(process);
+			return -ENOMEM;
+		}
+	}
+
+	return 0;
+}
+
+void bp_process_destroy(struct bp_process *process)
+{
+	unsigned int class;
+
+	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
+		WARN_ON_ONCE(process->any[class].accounted);
+		kvfree(process->cpu[class]);
+		process->cpu[class] = NULL;
+	}
+	WARN_ON_ONCE(process->nr_bound || process->nr_accounted);
 }
 
 static int init_shards(struct bp_slots *bs)

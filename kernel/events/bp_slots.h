@@ -16,6 +16,15 @@
  * the worst domain, one of the machine with the worst CPU, and a claim of a
  * domain with each CPU, but domains never compete with each other.
  *
+ * Domains may belong to a process, which makes claims in a domain of its own.  They
+ * hold in each of the other domains of the process too: for a domain d of process p
+ * the rule adds
+ *
+ *   guaranteed(p, c), and flexible(p, c) to what decides on the shared register.
+ *
+ * A claim of a process has to live with the worst of its own domains, and with no
+ * domain less than with one that holds nothing.
+ *
  * Nothing here knows what a claim is used for.
  */
 #ifndef _KERNEL_EVENTS_BP_SLOTS_H
@@ -103,6 +112,38 @@ struct bp_slots {
 };
 
 /**
+ * struct bp_process_account - a class of a process, on any CPU or on one
+ * @member: by level, the members: on any CPU by their claims for any CPU; on one
+ *	CPU those with claims bound to it, by all that they hold there
+ * @accounted: level at which the process counts among the domains; 0 for none
+ */
+struct bp_process_account {
+	u32	member[BP_LEVELS];
+	u32	accounted;
+};
+
+/**
+ * struct bp_process - the claims of a process, and what its domains hold
+ * @domain: the claims of the process. Its lock protects all of the process
+ * @nr_bound: claims of the process that are bound to a CPU, and for each member
+ *	the CPUs that it is bound to, once a class
+ * @nr_accounted: number of CPUs, once a class, on which the process counts
+ * @any: by class, on any CPU
+ * @cpu: by class, on each CPU
+ *
+ * The members are the other domains that belong to the process. A process counts
+ * as one more domain, at the level of its worst member and of its own claims
+ * together, if it has claims; the members count as well, without the process.
+ */
+struct bp_process {
+	struct bp_domain		domain;
+	u32				nr_bound;
+	u32				nr_accounted;
+	struct bp_process_account	any[BP_SLOTS_CLASSES];
+	struct bp_process_account	*cpu[BP_SLOTS_CLASSES];
+};
+
+/**
  * struct bp_claim_spec - what is asked for
  * @class: class of registers, below BP_SLOTS_CLASSES
  * @weight: number of registers, at least 1; 1 for a flexible claim
@@ -131,6 +172,36 @@ int bp_slots_init(struct bp_slots *bs, unsigned int nr_cpus,
  * @bs: the accounting
  */
 void bp_slots_destroy(struct bp_slots *bs);
+
+/**
+ * bp_process_init - set up a process without claims and members
+ * @bs: the accounting
+ * @process: the process
+ *
+ * Context: Process context, may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int bp_process_init(const struct bp_slots *bs, struct bp_process *process);
+
+/**
+ * bp_process_destroy - free a process without claims, whose members have none
+ * @process: the process
+ */
+void bp_process_destroy(struct bp_process *process);
+
+/**
+ * bp_slots_join - make a domain belong to a process, for good
+ * @bs: the accounting
+ * @domain: the domain, with or without claims
+ * @process: the process
+ *
+ * Nothing changes for a domain that belongs to @process already.
+ *
+ * Context: Any but NMI.
+ * Return: 0; -ENOSPC if the claims of @process and of @domain together have no room.
+ */
+int bp_slots_join(struct bp_slots *bs, struct bp_domain *domain,
+		  struct bp_process *process);
 
 /**
  * bp_slots_reserve - make a claim
@@ -226,7 +297,7 @@ int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
  *
  * Context: Any but NMI.
  * Return: registers of @class on @cpu that no guaranteed claim of the machine, of
- * the CPU or of @domain is for.
+ * the CPU, of @domain or of its process is for.
  */
 unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 				struct bp_domain *domain, int cpu);
@@ -237,7 +308,7 @@ unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
  * @spec: what would be asked for
  * @domain: domain that would ask
  *
- * Compares what @domain itself holds on every CPU: false means nothing.
+ * Compares what @domain and its process hold on every CPU: false means nothing.
  *
  * Context: Any; takes no lock.
  * Return: true if a request would be refused for any CPU.

@@ -28,13 +28,19 @@ static void tally_add(struct tally *tally, const struct bp_request *request)
 	tally->bound += !any;
 }
 
-/* Add up the claims of the CPU and of each domain on @cpu. */
+/* Domains and processes */
+static unsigned int nr_holders(const struct world *w)
+{
+	return w->nr_domains + w->nr_processes;
+}
+
+/* What the CPU, each domain and each process have on @cpu. */
 static void tally_of_cpu(struct world *w, unsigned int class, int cpu)
 {
 	unsigned int i;
 
 	memset(&w->cpu_tally[cpu], 0, sizeof(*w->cpu_tally));
-	memset(w->domain_tally, 0, w->nr_domains * sizeof(*w->domain_tally));
+	memset(w->domain_tally, 0, nr_holders(w) * sizeof(*w->domain_tally));
 
 	for (i = 0; i < w->nr_claims; i++) {
 		const struct bp_request *request = &w->entries[i].request;
@@ -84,14 +90,37 @@ static bool rule_holds(const struct tally *cpu, const struct tally *domain,
 	return cpu->guaranteed + domain->guaranteed + shared <= slots;
 }
 
+static struct tally sum(struct tally a, const struct tally *b)
+{
+	a.guaranteed += b->guaranteed;
+	a.flexible += b->flexible;
+	a.bound += b->bound;
+	a.any_guaranteed += b->any_guaranteed;
+	a.any_flexible += b->any_flexible;
+
+	return a;
+}
+
+/* What @holder has with its process. A process is as a member without claims. */
+static struct tally together(const struct world *w, unsigned int holder)
+{
+	struct tally tally = w->domain_tally[holder];
+
+	if (holder < w->nr_domains && w->nr_processes && w->member[holder] >= 0)
+		tally = sum(tally, &w->domain_tally[w->nr_domains + w->member[holder]]);
+
+	return tally;
+}
+
 static bool rule_holds_on_cpu(struct world *w, unsigned int class, int cpu)
 {
-	unsigned int domain;
+	unsigned int holder;
 
 	tally_of_cpu(w, class, cpu);
-	for (domain = 0; domain < w->nr_domains; domain++) {
-		if (!rule_holds(&w->cpu_tally[cpu], &w->domain_tally[domain],
-				w->slots[class]))
+	for (holder = 0; holder < nr_holders(w); holder++) {
+		struct tally tally = together(w, holder);
+
+		if (!rule_holds(&w->cpu_tally[cpu], &tally, w->slots[class]))
 			return false;
 	}
 
@@ -141,7 +170,7 @@ static int verdict(struct world *w, const struct bp_request *request)
 	if (!w->slots[class])
 		return -EOPNOTSUPP;
 
-	if (w->thorough || is_machine(request))
+	if (w->thorough || is_machine(request) || w->nr_processes)
 		holds = rule_holds_everywhere(w, class);
 	else if (request->domain == THE_CPU)
 		holds = rule_holds_on_cpu(w, class, request->cpu);
@@ -180,9 +209,16 @@ void oracle_check(struct world *w, bool ok, const char *what, long number)
 			     what, number);
 }
 
+static struct bp_domain *nth_domain(struct world *w, unsigned int holder)
+{
+	if (holder < w->nr_domains)
+		return &w->domains[holder];
+	return &w->processes[holder - w->nr_domains].domain;
+}
+
 struct bp_domain *oracle_domain(struct world *w, const struct bp_request *request)
 {
-	return request->domain == THE_CPU ? NULL : &w->domains[request->domain];
+	return request->domain == THE_CPU ? NULL : nth_domain(w, request->domain);
 }
 
 /* A value of its own for each claim, never dereferenced */
@@ -219,8 +255,8 @@ static void compare_links(struct world *w)
 {
 	unsigned int domain, i, guaranteed, linked = 0, bound = 0;
 
-	for (domain = 0; domain < w->nr_domains; domain++) {
-		struct rb_node *node = rb_first(&w->domains[domain].bound);
+	for (domain = 0; domain < nr_holders(w); domain++) {
+		struct rb_node *node = rb_first(&nth_domain(w, domain)->bound);
 		int cpu = 0;
 
 		guaranteed = 0;
@@ -229,16 +265,16 @@ static void compare_links(struct world *w)
 
 			claim = rb_entry(node, struct bp_claim, node);
 			oracle_check(w, claim->held &&
-				     claim->domain == &w->domains[domain],
-				     "linked claim belongs to the domain", domain);
+			     claim->domain == nth_domain(w, domain),
+			     "linked claim belongs to the domain", domain);
 			oracle_check(w, claim->cpu >= cpu,
-				     "linked claims are in order", domain);
+			     "linked claims are in order", domain);
 			cpu = claim->cpu;
 			guaranteed += !claim->flexible;
 			linked++;
 		}
-		oracle_check(w, w->domains[domain].bound_guaranteed == guaranteed,
-			     "guaranteed bound claims of domain", domain);
+		oracle_check(w, nth_domain(w, domain)->bound_guaranteed == guaranteed,
+		     "guaranteed bound claims of domain", domain);
 	}
 	for (i = 0; i < w->nr_claims; i++) {
 		const struct bp_request *request = &w->entries[i].request;
@@ -279,8 +315,8 @@ static void compare_available(struct world *w, unsigned int class, int domain,
 	struct bp_domain *d = NULL;
 
 	if (domain != THE_CPU) {
-		d = &w->domains[domain];
-		taken += w->domain_tally[domain].guaranteed;
+		d = nth_domain(w, domain);
+		taken += together(w, domain).guaranteed;
 	}
 	if (taken < w->slots[class])
 		want = w->slots[class] - taken;
@@ -305,17 +341,55 @@ static bool fits_alone(const struct world *w, const struct tally *domain,
 static void compare_full(struct world *w, unsigned int class, int domain)
 {
 	struct bp_claim_spec spec = { .class = class, .weight = 1 };
-	const struct tally *tally = &w->domain_tally[domain];
-	const struct bp_domain *d = &w->domains[domain];
+	const struct bp_domain *d = nth_domain(w, domain);
+	struct tally tally = together(w, domain);
 
 	for (; spec.weight <= w->slots[class] + 1; spec.weight++)
 		oracle_check(w, bp_slots_full(&w->bs, &spec, d) ==
-			     !fits_alone(w, tally, &spec), "full for weight", spec.weight);
+		     !fits_alone(w, &tally, &spec), "full for weight", spec.weight);
 
 	spec.weight = 1;
 	spec.flexible = true;
-	oracle_check(w, bp_slots_full(&w->bs, &spec, d) == !fits_alone(w, tally, &spec),
-		     "full for a flexible claim", domain);
+	oracle_check(w, bp_slots_full(&w->bs, &spec, d) == !fits_alone(w, &tally, &spec),
+	     "full for a flexible claim", domain);
+}
+
+/*
+ * Where a process counts as one more domain, from what is tallied: with claims for
+ * any CPU; on a CPU that it or a member is bound to also with what they have there.
+ */
+static unsigned int process_level(const struct world *w, unsigned int process,
+				  unsigned int (*level_of)(const struct tally *tally),
+				  bool on_cpu)
+{
+	const struct tally *own = &w->domain_tally[w->nr_domains + process];
+	unsigned int level = level_of(own), domain;
+	bool bound = own->bound;
+
+	if (!level)
+		return 0;
+	for (domain = 0; domain < w->nr_domains; domain++) {
+		struct tally tally = together(w, domain);
+
+		if (w->member[domain] != process)
+			continue;
+		level = max(level, level_of(&tally));
+		bound |= w->domain_tally[domain].bound;
+	}
+
+	return on_cpu && !bound ? 0 : level;
+}
+
+static void count_processes(const struct world *w, unsigned int *want,
+			    unsigned int (*level_of)(const struct tally *tally),
+			    bool on_cpu)
+{
+	unsigned int process, level;
+
+	for (process = 0; process < w->nr_processes; process++) {
+		level = process_level(w, process, level_of, on_cpu);
+		want[level] += !!level;
+	}
 }
 
 /* The oracle has tallied @cpu; compares what holds there. */
@@ -327,13 +401,16 @@ static void compare_cpu(struct world *w, const struct bp_class_account *account,
 	unsigned int want[BP_LEVELS] = { };
 	unsigned int domain, level;
 
-	for (domain = 0; domain < w->nr_domains; domain++) {
+	for (domain = 0; domain < nr_holders(w); domain++) {
 		const struct tally *tally = &w->domain_tally[domain];
+		struct tally all = together(w, domain);
 
-		oracle_check(w, rule_holds(own, tally, account->slots),
-			     "the rule holds on CPU", cpu);
-		want[tally_level(tally)] += !!tally->bound;
+		oracle_check(w, rule_holds(own, &all, account->slots),
+		     "the rule holds on CPU", cpu);
+		if (domain < w->nr_domains)
+			want[tally_level(tally)] += !!tally->bound;
 	}
+	count_processes(w, want, tally_level, true);
 
 	oracle_check(w, here->guaranteed == own->guaranteed - own->any_guaranteed,
 		     "guaranteed of CPU", cpu);
@@ -345,7 +422,7 @@ static void compare_cpu(struct world *w, const struct bp_class_account *account,
 
 	if (asks(w, cpu))
 		compare_available(w, class, THE_CPU, cpu);
-	for (domain = 0; domain < w->nr_domains; domain++) {
+	for (domain = 0; domain < nr_holders(w); domain++) {
 		if (asks(w, (domain + 1) * w->nr_cpus + cpu))
 			compare_available(w, class, domain, cpu);
 	}
@@ -357,17 +434,19 @@ static void compare_any(struct world *w, unsigned int class)
 	unsigned int want[BP_LEVELS] = { };
 	unsigned int domain, level;
 
-	for (domain = 0; domain < w->nr_domains; domain++) {
+	for (domain = 0; domain < nr_holders(w); domain++) {
 		const struct tally *tally = &w->domain_tally[domain];
-		const struct bp_domain *d = &w->domains[domain];
+		const struct bp_domain *d = nth_domain(w, domain);
 
 		oracle_check(w, d->any[class].guaranteed == tally->any_guaranteed &&
 			     d->any[class].flexible == tally->any_flexible,
 			     "claims for any CPU of domain", domain);
 		if (asks(w, domain))
 			compare_full(w, class, domain);
-		want[tally_any_level(tally)]++;
+		if (domain < w->nr_domains)
+			want[tally_any_level(tally)]++;
 	}
+	count_processes(w, want, tally_any_level, false);
 
 	for (level = 1; level < nr_levels(w, class); level++)
 		oracle_check(w, bp_slots_any_level(&w->bs, class, level) == want[level],
@@ -568,6 +647,25 @@ void oracle_release(struct world *w, unsigned int id)
 	after_request(w);
 }
 
+int oracle_join(struct world *w, unsigned int domain, unsigned int process)
+{
+	int err, want = 0;
+	unsigned int class;
+
+	w->member[domain] = process;
+	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
+		if (w->slots[class] && !rule_holds_everywhere(w, class))
+			want = -ENOSPC;
+	}
+	err = bp_slots_join(&w->bs, &w->domains[domain], &w->processes[process]);
+	oracle_check(w, err == want, "verdict on a member", err);
+	if (err)
+		w->member[domain] = -1;
+	after_request(w);
+
+	return err;
+}
+
 unsigned int oracle_unused_claim(struct world *w)
 {
 	unsigned int id;
@@ -625,15 +723,35 @@ struct world *oracle_open(struct kunit *test, unsigned int nr_cpus,
 	return w;
 }
 
+void oracle_add_processes(struct world *w, unsigned int nr_processes)
+{
+	unsigned int tallies = max(w->nr_cpus, w->nr_domains + nr_processes), i;
+	struct kunit *test = w->test;
+
+	w->processes = kunit_kcalloc(test, nr_processes, sizeof(*w->processes), GFP_KERNEL);
+	w->member = kunit_kcalloc(test, w->nr_domains, sizeof(*w->member), GFP_KERNEL);
+	w->domain_tally = kunit_kcalloc(test, tallies, sizeof(*w->domain_tally), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, w->processes);
+	KUNIT_ASSERT_NOT_NULL(test, w->member);
+	KUNIT_ASSERT_NOT_NULL(test, w->domain_tally);
+	for (i = 0; i < w->nr_domains; i++)
+		w->member[i] = -1;
+	for (; w->nr_processes < nr_processes; w->nr_processes++)
+		KUNIT_ASSERT_EQ(test, bp_process_init(&w->bs, &w->processes[w->nr_processes]), 0);
+	oracle_compare(w);
+}
+
 void oracle_close(struct world *w)
 {
-	unsigned int id;
+	unsigned int id, i;
 
 	w->test->priv = NULL;
 	w->thorough = false;
 	for (id = 0; id < w->nr_claims; id++)
 		oracle_release(w, id);
 	oracle_compare(w);
+	for (i = 0; i < w->nr_processes; i++)
+		bp_process_destroy(&w->processes[i]);
 	bp_slots_destroy(&w->bs);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
@@ -676,6 +794,8 @@ struct bp_request oracle_random_request(const struct world *w, struct rnd_state 
 
 	if (oracle_random(rnd, 4))
 		request.domain = random_one_of(rnd, w->nr_domains);
+	if (w->nr_processes && !oracle_random(rnd, 4))
+		request.domain = w->nr_domains + random_one_of(rnd, w->nr_processes);
 	if (oracle_random(rnd, request.domain == THE_CPU ? 16 : 2))
 		request.cpu = random_one_of(rnd, w->nr_cpus);
 	request.spec = oracle_random_spec(w, rnd, !is_machine(&request) && !oracle_random(rnd, 3));

@@ -9,11 +9,12 @@
  *   guaranteed(c) + guaranteed(d, c) + (flexible(c) or flexible(d, c) ? 1 : 0)
  *	<= registers - wide
  *
- * where a claim of the machine counts as one of each CPU.  A request has to be
- * granted exactly if this holds with the new claim on the list.  After each
- * request (in large worlds: now and then) every number of the accounting, and all
- * that its functions return, has to be what the list says, and after the last
- * release nothing may be left.
+ * where a claim of the machine counts as one of each CPU, and a claim of a process as
+ * one of each domain that is a member of it, and of one more domain, which has no
+ * claims.  A request has to be granted exactly if this holds with the new claim on
+ * the list.  After each request (in large worlds: now and then) every number of the
+ * accounting, and all that its functions return, has to be what the list says, and
+ * after the last release nothing may be left.
  */
 #ifndef _KERNEL_EVENTS_BP_SLOTS_ORACLE_H
 #define _KERNEL_EVENTS_BP_SLOTS_ORACLE_H
@@ -66,7 +67,10 @@ struct tally {
  * @nr_domains: number of domains
  * @nr_claims: number of claims
  * @slots: registers of each class
+ * @nr_processes: number of processes; they come behind the domains in requests
  * @domains: the domains
+ * @processes: the processes
+ * @member: the process of each domain, -1 for none
  * @claims: the claims
  * @entries: the list of the oracle, one entry for each claim
  * @cpu_tally: scratch; of each CPU
@@ -85,7 +89,10 @@ struct world {
 	unsigned int		nr_domains;
 	unsigned int		nr_claims;
 	unsigned int		slots[BP_SLOTS_CLASSES];
+	unsigned int		nr_processes;
 	struct bp_domain	*domains;
+	struct bp_process	*processes;
+	int			*member;
 	struct bp_claim		*claims;
 	struct entry		*entries;
 	struct tally		*cpu_tally;
@@ -100,6 +107,8 @@ struct world {
 struct world *oracle_open(struct kunit *test, unsigned int nr_cpus,
 			  unsigned int nr_domains, unsigned int nr_claims,
 			  unsigned int slots, unsigned int other_slots);
+/* Adds processes to a world without claims. No domain is a member yet. */
+void oracle_add_processes(struct world *w, unsigned int nr_processes);
 /* Releases all claims and checks that nothing is left. */
 void oracle_close(struct world *w);
 /* The exit function of a suite */
@@ -117,6 +126,8 @@ int oracle_change(struct world *w, unsigned int id, const struct bp_claim_spec *
 int oracle_change_all(struct world *w, const struct bp_claim_spec *old,
 		      const struct bp_claim_spec *new);
 void oracle_release(struct world *w, unsigned int id);
+/* Makes a domain a member of a process; it must not be a member yet. */
+int oracle_join(struct world *w, unsigned int domain, unsigned int process);
 /* A request that is known to fit: the oracle is not asked. */
 int oracle_reserve_unchecked(struct world *w, unsigned int id,
 			     const struct bp_request *request);

@@ -28,14 +28,6 @@ static int ask(struct world *w, int domain, int cpu, struct bp_claim_spec spec)
 	return err ?: id;
 }
 
-static void release_everything(struct world *w)
-{
-	unsigned int id;
-
-	for (id = 0; id < w->nr_claims; id++)
-		oracle_release(w, id);
-}
-
 /* Three CPUs, three domains, and the registers of an x86 CPU for both classes. */
 static struct world *small_world(struct kunit *test)
 {
@@ -60,7 +52,8 @@ static struct world *small_world(struct kunit *test)
  * @slots: registers of each class
  * @requests: separated by blanks; each is a holder, "=", a weight, and "!" if it
  *	is refused.  Holders: "m" the machine, "c1" CPU 1, "d1" domain 1 on any
- *	CPU, "d1@2" on CPU 2.  Weights: a number, or "f" for a flexible claim;
+ *	CPU, "d1@2" on CPU 2, "p0" and "p0@2" process 0.  "d1^p0" makes domain 1 a
+ *	member.  Weights: a number, or "f" for a flexible claim;
  *	"b" behind it is for the second class.  "-" before a request releases a
  *	claim that is like it; "3>4" changes a claim from 3 to 4
  */
@@ -132,6 +125,33 @@ static const struct sequence sequences[] = {
 	  "d0=4 d0=4>3b! d0=4>2b d0=1 d0=2b>4! d0=2b>3 d0=2b d0=3>2b!" },
 	{ "a change of a flexible claim is one of class", { 4, 4 },
 	  "d0=f d0=f>fb d0@2=4 d0=fb>f! -d0@2=4 d0=fb>f d0@2=4!" },
+	{ "a process holds on every CPU", { 4, 4 },
+	  "p0=1 p0=3 p0=1! c0=1! c1=1! m=1! p1=4 d0=4" },
+	{ "a process takes from its members alone", { 4, 4 },
+	  "d0^p0 d1^p0 d2^p1 p0=3 d0=2! d0=1 d1=1 d1@2=1! d2=4 p1=1! p0=1!" },
+	{ "a process competes with its worst member", { 4, 4 },
+	  "d0=3 d1=1 d2=4 d0^p0 d1^p0 p0=2! p0=1 d1=2 d1=1! -d0=3 p0=1! d0=2 -d1=2 p0=1" },
+	{ "members do not compete", { 4, 4 },
+	  "d0^p0 d1^p0 d2^p0 d0=4 d1=4 d2@1=4 p0@0=1! p0=1!" },
+	{ "a process competes with a bound member on its CPU", { 4, 4 },
+	  "d0^p0 d0@1=3 p0=2! p0@1=2! p0@0=4 p0@1=1 p0=1! d0@1=1! d0@2=4" },
+	{ "a bound process competes with its CPU", { 4, 4 },
+	  "c0=2 p0@0=3! p0@0=2 c0=1! d0^p0 d0@0=1! d0=1! d0@1=4 c1=1! p0@2=4 c2=1!" },
+	{ "a CPU competes with the worst process and its member", { 4, 4 },
+	  "d0^p0 d0=1 p0=1 d1=1 c0=3! c0=2 p0=1! d0=1! d1=1 -d0=1 p0=1" },
+	{ "a CPU competes with a bound member and its process", { 4, 4 },
+	  "d0^p0 d0@1=1 p0=1 d0=1 c1=2! c0=3! c1=1 c0=2 -d0=1 c0=1 c0=1! -p0=1 c0=1 c1=2" },
+	{ "flexible claims of process, member and CPU share one", { 4, 4 },
+	  "d0^p0 p0=f d0=4! d0=3 d0=f c1=f c1=1! d0@2=f p0=1! -p0=f d0=1! -d0=f d0=1! "
+	  "-d0@2=f d0=1! -c1=f d0=1" },
+	{ "a flexible claim of a process costs its members one", { 4, 4 },
+	  "d0^p0 d0=4 p0=f! p0@1=f! -d0=4 p0@1=f d0=4! d0@1=4! d0@0=4 d1@0=4 c1=4! c2=4" },
+	{ "a domain without room is no member", { 4, 4 },
+	  "d0=2 d1@1=2 d2=f p0=3 d0^p0! d1^p0! d2^p0 d1^p1 -p0=3 d0^p0 p0=2 p0=1!" },
+	{ "a process claims of one class", { 4, 2 },
+	  "d0^p0 d0=4 p0=2b d0=1b! -d0=4 p0=2b>4 d0=1! d0=2b p0=4>1b!" },
+	{ "the machine competes with the worst process", { 4, 4 },
+	  "d0^p0 d0=1 p0=2 m=2! m=1 d0=1! d1=3 p1=3 p1@2=1!" },
 };
 
 KUNIT_ARRAY_PARAM_DESC(sequence, sequences, name);
@@ -160,6 +180,8 @@ static struct bp_claim_spec read_spec(const char **s)
 	return spec;
 }
 
+#define SEQUENCE_DOMAINS	3
+
 static struct bp_request read_request(const char **s)
 {
 	struct bp_request request = { THE_CPU, ANYWHERE };
@@ -169,6 +191,10 @@ static struct bp_request read_request(const char **s)
 		request.cpu = read_number(s);
 	if (holder == 'd')
 		request.domain = read_number(s);
+	if (holder == 'p')
+		request.domain = SEQUENCE_DOMAINS + read_number(s);
+	if (**s == '^')
+		return request;
 	if (**s == '@') {
 		++*s;
 		request.cpu = read_number(s);
@@ -229,6 +255,10 @@ static int run_step(struct world *w, const char **s)
 	}
 	if (**s == '>')
 		return change_like(w, &request, s);
+	if (**s == '^') {
+		*s += strlen("^p");
+		return oracle_join(w, request.domain, read_number(s));
+	}
 
 	return min(ask(w, request.domain, request.cpu, request.spec), 0);
 }
@@ -236,9 +266,11 @@ static int run_step(struct world *w, const char **s)
 static void test_sequence(struct kunit *test)
 {
 	const struct sequence *sequence = test->param_value;
-	struct world *w = oracle_open(test, 3, 3, 32, sequence->slots[0], sequence->slots[1]);
+	struct world *w = oracle_open(test, 3, SEQUENCE_DOMAINS, 32, sequence->slots[0],
+				      sequence->slots[1]);
 	const char *s = sequence->requests;
 
+	oracle_add_processes(w, 2);
 	while (*s) {
 		const char *request = s;
 		int err = run_step(w, &s);
@@ -805,6 +837,7 @@ struct random_run {
 	unsigned int	slots[BP_SLOTS_CLASSES];
 	unsigned int	requests;
 	bool		thorough;
+	unsigned int	nr_processes;
 };
 
 static const struct random_run random_runs[] = {
@@ -814,9 +847,23 @@ static const struct random_run random_runs[] = {
 	{ "16 CPUs, 64 domains", 4, 16, 64, 512, { 6, 4 }, 10000 },
 	{ "64 CPUs, 300 domains", 5, 64, 300, 1500, { BP_SLOTS_MAX, 2 }, 10000 },
 	{ "64 CPUs, 1500 domains", 6, 64, 1500, 2000, { 4, 4 }, 6000 },
+	{ "1 CPU, 3 domains, 1 process", 7, 1, 3, 16, { 4, 4 }, 4000, true, 1 },
+	{ "2 CPUs, 4 domains, 2 processes", 8, 2, 4, 24, { 4, 2 }, 8000, true, 2 },
+	{ "4 CPUs, 8 domains, 3 processes", 9, 4, 8, 48, { 4, 4 }, 3000, true, 3 },
+	{ "8 CPUs, 40 domains, 6 processes", 10, 8, 40, 200, { 6, 4 }, 3000, false, 6 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(random_run, random_runs, name);
+
+/* Some domain joins a process; most that join have no claims yet. */
+static bool join_once(struct world *w, struct rnd_state *rnd)
+{
+	unsigned int domain = oracle_random(rnd, w->nr_domains);
+
+	if (w->member[domain] >= 0)
+		return true;
+	return !oracle_join(w, domain, oracle_random(rnd, w->nr_processes));
+}
 
 /* Returns true if nothing was refused. */
 static bool random_step(struct world *w, struct rnd_state *rnd, bool growing)
@@ -826,6 +873,8 @@ static bool random_step(struct world *w, struct rnd_state *rnd, bool growing)
 	struct bp_claim_spec spec;
 	struct bp_request request;
 
+	if (w->nr_processes && !oracle_random(rnd, 64))
+		return join_once(w, rnd);
 	if (!oracle_random(rnd, 8) || (entry->held && oracle_random(rnd, 8) < (growing ? 1 : 6))) {
 		oracle_release(w, id);
 		return true;
@@ -847,6 +896,8 @@ static void test_random_run(struct kunit *test)
 
 	w = oracle_open(test, run->nr_cpus, run->nr_domains, run->nr_claims,
 			run->slots[0], run->slots[1]);
+	if (run->nr_processes)
+		oracle_add_processes(w, run->nr_processes);
 	w->thorough = run->thorough;
 	w->period = 13;
 	w->hop = 64;

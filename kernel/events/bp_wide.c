@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kernel-wide breakpoints: one event a CPU, all or nothing.
+ * Kernel-wide breakpoints: sets of one event for each online CPU, all or none.
  *
  * A set makes one claim of the machine, before the first event is created, and
  * releases it after the last event is gone.  The claim covers all events of the
@@ -28,13 +28,13 @@
 
 /**
  * struct bp_wide - a kernel-wide breakpoint
- * @link: in bp_wide_sets
+ * @link: link in bp_wide_sets
  * @attr: attributes, as registered
- * @holder: what @claim says of it
- * @claim: claim of the machine; not held if a debugger makes claims of its own
+ * @holder: describes @claim
+ * @claim: claim of the machine; not held after release_wide_bp_slot()
  * @triggered: handler of the hits
  * @context: for the handler
- * @events: the events, by CPU; the caller's name for the set
+ * @events: event of each CPU; callers identify the set by this pointer
  *
  * Protected by bp_wide_mutex.
  */
@@ -56,7 +56,7 @@ static struct perf_event **event_of(struct bp_wide *set, int cpu)
 	return per_cpu_ptr(set->events, cpu);
 }
 
-/* Makes the event of an online CPU, disabled. */
+/* Creates the event of an online CPU, disabled. */
 static int make_event(struct bp_wide *set, int cpu)
 {
 	struct bp_wide_cpu *wcpu = bp_wide_cpu_of(set->events, cpu);
@@ -74,7 +74,7 @@ static int make_event(struct bp_wide *set, int cpu)
 
 	bp->attr.disabled = set->attr.disabled;
 	bp_versions_attach(bp, &wcpu->versions, base);
-	/* From here on a kick finds the event, with its versions. */
+	/* A kick that finds the event uses its versions: attach them first. */
 	barrier();
 	WRITE_ONCE(*event_of(set, cpu), bp);
 	bp_wide_catch_up(wcpu);
@@ -95,7 +95,7 @@ static void drop_event(struct bp_wide *set, int cpu)
 
 	if (!bp)
 		return;
-	/* Nothing on this CPU repoints it any more. */
+	/* From here on no interrupt on @cpu repoints the event. */
 	WRITE_ONCE(*event_of(set, cpu), NULL);
 	barrier();
 	unregister_hw_breakpoint(bp);
@@ -144,14 +144,14 @@ static int start_set(struct bp_wide *set)
 	return 0;
 }
 
-/* Malformed attributes fail before anything is claimed. */
+/* Refuses malformed attributes before a register is claimed. */
 static int check_attr(const struct perf_event_attr *attr)
 {
 	struct arch_hw_breakpoint hw = { };
 	struct perf_event *bp;
 	int err;
 
-	/* A kernel-wide breakpoint misses nothing, so it is not multiplexed. */
+	/* A kernel-wide breakpoint must not miss hits: never multiplex it. */
 	if (attr->type != PERF_TYPE_BREAKPOINT || hw_breakpoint_is_flexible(attr))
 		return -EINVAL;
 
@@ -285,9 +285,9 @@ void release_wide_bp_slot(struct perf_event * __percpu *cpu_events)
 	mutex_unlock(&bp_wide_mutex);
 }
 
-/* ---- CPU hotplug: on the CPU that comes or goes, but bp_wide_cpu_dead() ---- */
+/* ---- CPU hotplug: called on @cpu, except bp_wide_cpu_dead() ---- */
 
-/* A CPU that is not online repoints, but kicks no other CPU. */
+/* A CPU that repoints a set while it is not online does not kick: do it now. */
 static void kick_for_offline_cpu(void)
 {
 	struct bp_wide *set;
@@ -336,7 +336,7 @@ static int bp_wide_cpu_online(unsigned int cpu)
 	}
 	mutex_unlock(&bp_wide_mutex);
 
-	/* Enable the breakpoints that are open for this CPU. */
+	/* Schedule the breakpoints of this CPU that stayed open meanwhile. */
 	perf_event_cpu_returns();
 
 	if (err) {

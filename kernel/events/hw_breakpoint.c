@@ -2,15 +2,16 @@
 /*
  * Hardware breakpoints as perf events.
  *
- * A breakpoint is created in three steps.  pmu::event_init() checks the attributes and
- * translates them for the architecture; it reserves nothing.  When perf core has checked
- * permissions and found the context, pmu::reserve() accounts a register (bp_slots.h).
- * From then on perf schedules the event, and pmu::add() always finds the register that
- * was accounted for a guaranteed breakpoint.
+ * A breakpoint is created in three steps.  pmu::event_init() checks the
+ * attributes and translates them for the architecture; it claims nothing.
+ * After perf core has checked permissions and found the context, pmu::reserve()
+ * claims a register (bp_slots.h).  From then on perf schedules the event, and
+ * pmu::add() always finds a register for a guaranteed breakpoint.
  *
- * The claim is released when the event leaves its context for good: its task exits or
- * its last user closes it.  It is kept while the event is disabled, moved between PMU
- * contexts, or bound to a CPU that is offline.
+ * The claim is released when the event leaves its context for good: its task
+ * exits, or its last user closes it.  The event keeps its claim while it is
+ * disabled, while perf moves it between PMU contexts, and while its CPU is
+ * offline.
  */
 
 #define pr_fmt(fmt) "hw-breakpoint: " fmt
@@ -28,11 +29,12 @@
 
 #include "bp_internal.h"
 #include "internal.h"
+#include "process.h"
 #include "sigtrap.h"
 
 static struct pmu perf_breakpoint;
 
-/* perf core uses hw.flags of every event: no field of breakpoints may overlap it. */
+/* perf core uses hw.flags of every event: breakpoints must not overlap it. */
 static_assert(offsetofend(struct hw_perf_event, bp_flexible) <=
 	      offsetof(struct hw_perf_event, flags));
 static_assert(offsetof(struct hw_perf_event, bp_opened) >=
@@ -46,9 +48,11 @@ static void hw_breakpoint_unreserve(struct perf_event *bp)
 }
 
 /*
- * Refuse a request of a task for its own threads early, before an event is created, if
- * no register is available.  All attributes have been checked, so that ENOSPC is not
- * returned for an invalid request.
+ * Returns true if a request of a process for one of its own threads will be
+ * refused for want of a register.  Lets event_init() refuse it before perf core
+ * completes the event.  Requests that perf core may refuse later for another
+ * reason (permissions, groups, clocks) are left to pmu::reserve(), so that
+ * ENOSPC does not hide that reason.
  */
 static bool own_task_is_full(const struct perf_event *bp)
 {
@@ -58,6 +62,7 @@ static bool own_task_is_full(const struct perf_event *bp)
 	bool full;
 
 	if (!task || !same_thread_group(task, current) || bp->parent ||
+	    hw_breakpoint_is_process(&bp->attr) ||
 	    bp->group_leader != bp || bp->attr.use_clockid)
 		return false;
 
@@ -68,6 +73,20 @@ static bool own_task_is_full(const struct perf_event *bp)
 	rcu_read_unlock();
 
 	return full;
+}
+
+/* Events of a process have no event for each thread, which could be multiplexed or queue. */
+static int check_process(const struct perf_event *bp)
+{
+	const struct perf_event_attr *attr = &bp->attr;
+
+	if (!hw_breakpoint_is_process(attr))
+		return 0;
+	if (!bp->hw.target || attr->inherit)
+		return -EINVAL;
+	if (hw_breakpoint_is_flexible(attr) || hw_breakpoint_queues_sigtrap(attr))
+		return -EOPNOTSUPP;
+	return 0;
 }
 
 static int hw_breakpoint_event_init(struct perf_event *bp)
@@ -84,6 +103,9 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 	err = bp_parse(bp, &bp->attr, &hw);
 	if (err)
 		return err;
+	err = check_process(bp);
+	if (err)
+		return err;
 
 	if (own_task_is_full(bp))
 		return -ENOSPC;
@@ -97,6 +119,8 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 	bp->destroy = hw_breakpoint_unreserve;
 	if (hw_breakpoint_is_flexible(&bp->attr))
 		bp->event_caps |= PERF_EV_CAP_MUX | PERF_EV_CAP_MUX_GROUP;
+	if (hw_breakpoint_is_process(&bp->attr))
+		bp->event_caps |= PERF_EV_CAP_PROCESS;
 
 	return 0;
 }
@@ -104,6 +128,10 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 /* ---- Claims ---- */
 
 /*
+ * Check @event, which is about to join a group, against @member of the group.
+ * Adds the weight of @member to *@weight if both need registers of the same
+ * class.
+ *
  * A group is multiplexed as a whole, so its breakpoints are either all flexible or all
  * guaranteed.  A flexible group must not have hardware events: it would have to wait
  * for two resources at once.
@@ -127,14 +155,16 @@ static int check_member(const struct perf_event *event,
 }
 
 /*
- * A multiplexed group is scheduled as a whole at each rotation, with interrupts off:
- * limit its size, because the number of software events in a group is not limited.
+ * Maximum number of events in a multiplexed group.  Each rotation schedules the
+ * whole group with interrupts off, and perf does not limit the number of
+ * software events in a group.
  */
 #define BP_MUX_GROUP_MAX	32
 
 /*
- * Check @event, of any PMU, against the breakpoints of the group that it is about to
- * join.  A software event fits unless the group is too large.
+ * Check whether @event, of any PMU, may join its group: @event or a member of
+ * the group is a flexible breakpoint.  Software events may join unless the
+ * group is too large.
  */
 static int hw_breakpoint_admit(struct perf_event *event)
 {
@@ -178,9 +208,34 @@ static int claim(struct perf_event *bp, struct perf_event_context *ctx)
 				ctx->task ? &ctx->bp_domain : NULL, bp->cpu);
 }
 
+/* One claim for the whole family */
+static int claim_for_process(struct perf_event *bp)
+{
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+
+	return bp_slots_reserve(&bp_machine, &bp->bp_claim, &spec,
+				&bp->process->bp.domain,
+				perf_process_on_any_cpu(bp) ? -1 : bp->cpu);
+}
+
+/* Claims of a thread count for its process, if that has had events. */
+static int join_process(struct perf_event_context *ctx)
+{
+	struct perf_process *process;
+
+	if (!ctx->task)
+		return 0;
+	/* @ctx has entered its task before this; pairs with publish(). */
+	smp_mb();
+	process = smp_load_acquire(&ctx->task->signal->perf_process);
+
+	return unlikely(process) ? hw_breakpoint_join(ctx, process) : 0;
+}
+
 /*
- * The task that creates an event of a kernel-wide set.  Only that task can read its
- * own address here, so it needs no lock to read.
+ * The task that is creating an event of a kernel-wide set, which needs no claim
+ * of its own.  Each task compares this only with itself, so reading needs no
+ * lock.
  */
 static struct task_struct *bp_wide_creator;
 
@@ -190,18 +245,24 @@ static bool creates_wide_event(void)
 }
 
 /*
- * Called again for an event that has lost its claim: perf moves the events of a CPU to
- * another CPU if a PMU of their group requests it, and a breakpoint that finds no
- * register there is in ERROR state, without a claim, until it is enabled or modified.
+ * Called for a new event, and again for an event that has lost its claim: perf
+ * moves events to another CPU if a PMU of their group requests it.  A
+ * breakpoint for which no register is available there is in ERROR state,
+ * without a claim; perf core tries to reserve again each time when it is
+ * enabled or modified.
  */
 static int hw_breakpoint_reserve(struct perf_event *bp, struct perf_event_context *ctx)
 {
+	/* The head of a family has the claim of all members. */
+	if (bp->process)
+		return bp->parent || bp->bp_claim.held ? 0 : claim_for_process(bp);
 	if (bp_has_claim(bp) || creates_wide_event())
 		return 0;
 
-	return claim(bp, ctx);
+	return join_process(ctx) ?: claim(bp, ctx);
 }
 
+/* A child that is a thread of the same process joins it in perf_event_link_thread(). */
 static int hw_breakpoint_inherit(struct perf_event *child, struct perf_event *parent,
 				 struct perf_event_context *child_ctx)
 {
@@ -243,14 +304,16 @@ void dbg_release_wide_bp_slot_late(struct bp_claim *claim)
 
 /* ---- sysfs ---- */
 
-/* A test breakpoint has fired at boot. */
+/* The test breakpoint of bp_check() has fired at boot. */
 static bool bp_verified;
 
 PMU_FORMAT_ATTR(flexible, "config:0");
+PMU_FORMAT_ATTR(process, "config:1");
 PMU_FORMAT_ATTR(sigtrap_queue, "config:2");
 
 static struct attribute *bp_format_attrs[] = {
 	&format_attr_flexible.attr,
+	&format_attr_process.attr,
 	&format_attr_sigtrap_queue.attr,
 	NULL
 };
@@ -379,8 +442,9 @@ static void hw_breakpoint_pmu_enable(struct pmu *pmu)
 }
 
 /*
- * pmu::add() decides for the whole group, and perf has disabled the PMU of the
- * leader: there is nothing to do for a transaction.
+ * By default perf core disables the PMU for the transaction of a group.  That
+ * is not needed here: bp_sched_in() decides for the whole group, and the PMU of
+ * the leader is disabled already.
  */
 static void hw_breakpoint_start_txn(struct pmu *pmu, unsigned int flags)
 {
@@ -452,7 +516,7 @@ struct perf_event *bp_create_wide_event(struct perf_event_attr *attr, int cpu,
 
 /* ---- Initialization ---- */
 
-/* First in the chain: other notifiers may consume a trap that no code claims. */
+/* First in the chain: other notifiers may consume traps of unknown origin. */
 static struct notifier_block hw_breakpoint_die_nb = {
 	.notifier_call	= hw_breakpoint_exceptions_notify,
 	.priority	= INT_MAX,
@@ -485,9 +549,10 @@ int __init init_hw_breakpoint(void)
 }
 
 /*
- * Virtual machines and emulators may accept writes to debug registers and drop them.
- * Log it: a user cannot distinguish a breakpoint that never fires from a variable that
- * is never accessed.
+ * Check at boot that a breakpoint fires, and log the result: virtual machines
+ * and emulators may ignore writes to debug registers.  A user cannot
+ * distinguish a breakpoint that never fires from a variable that is never
+ * accessed.
  */
 static unsigned long bp_check_word __initdata;
 static unsigned int bp_check_hits __initdata;
@@ -523,7 +588,7 @@ static int __init bp_check(void)
 
 	bp_verified = bp_check_hits;
 	if (IS_ERR(bp))
-		pr_warn("no breakpoint to check with (%pe)\n", bp);
+		pr_warn("cannot create test breakpoint: %pe\n", bp);
 	else if (!bp_check_hits)
 		pr_warn("debug registers do not work here: breakpoints never fire\n");
 	else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test of kernel-wide breakpoints that are repointed: what a breakpoint
- * watches is always one version, also when changes interrupt each other.
+ * KUnit test of repointing a kernel-wide breakpoint on one CPU: the CPU always
+ * watches one whole version, also when changes interrupt each other.
  */
 
 #include "hw_breakpoint_test.h"
@@ -15,7 +15,7 @@ static void require_repoint(struct kunit *test)
 		kunit_skip(test, "this architecture cannot repoint breakpoints");
 }
 
-/* This CPU's member of @set to @word; the task stays on the CPU. */
+/* Repoints this CPU's member of @set. The caller is bound to the CPU. */
 static int repoint(struct perf_event * __percpu *set, unsigned long *word)
 {
 	struct perf_event_attr attr = bp_test_watch(word, HW_BREAKPOINT_W);
@@ -193,8 +193,9 @@ static void a_handler_can_repoint_its_breakpoint(struct kunit *test)
 }
 
 /*
- * Each hit repoints the breakpoint to a range of another length, and touches
- * that at once: a trap within the trap would lose what the first had to return to.
+ * Each hit repoints the breakpoint to a range of another length and accesses
+ * that range in the handler: a #DB within the #DB would overwrite the frame of
+ * the first one.
  */
 static void touch_in_handler(struct perf_event *bp, struct perf_sample_data *data,
 			     struct pt_regs *regs)
@@ -229,12 +230,12 @@ static void a_handler_is_not_hit_by_what_it_has_repointed(struct kunit *test)
 }
 
 /**
- * struct middle - changes that come while a version is written or read
+ * struct middle - changes in the middle of writing or reading a version
  * @hits: accesses to the memory of the version
- * @bp: what is changed
- * @task: the one that writes or reads; others may search memory
- * @changes: how often, each time to another word
- * @err: a change failed, or did not find what it had written
+ * @bp: the breakpoint that is changed
+ * @task: task that writes or reads; accesses by others (kmemleak) are ignored
+ * @changes: number of changes, each to another word
+ * @err: a change failed, or did not read back what it had written
  */
 struct middle {
 	struct bp_test_hits		hits;
@@ -282,7 +283,7 @@ static void come_in_the_middle(struct perf_event *bp, struct perf_sample_data *d
 	}
 }
 
-/* Registers what is changed; its versions are returned. */
+/* Registers the set to be changed. Returns the versions of its member. */
 static struct bp_versions *begin_in_the_middle(struct kunit *test, struct middle *m,
 					       struct bp_test_hits *hits)
 {
@@ -297,7 +298,7 @@ static struct bp_versions *begin_in_the_middle(struct kunit *test, struct middle
 	return m->bp->hw.bp_versions;
 }
 
-/* One more set, which watches a word of a version. */
+/* Registers another set, which watches word @word of @version. */
 static struct perf_event * __percpu *watch_version(struct kunit *test, struct middle *m,
 						   struct bp_version *version,
 						   unsigned int word, u32 type)
@@ -326,7 +327,7 @@ static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *te
 		nr_hit += bp_test_take_hits(&m.hits) > 0;
 		bp_test_drop_set(test, set);
 
-		/* What ends last counts. */
+		/* The change that ends last is in effect. */
 		KUNIT_EXPECT_TRUE_MSG(test, watches(m.bp, &attr), "word %u", word);
 		KUNIT_EXPECT_EQ(test, v->depth, 0U);
 		bp_test_write_word(&bp_test_words[4]);
@@ -339,7 +340,7 @@ static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *te
 	bp_test_run_anywhere();
 }
 
-/* Two changes: the second one writes to what the first one took from the reader. */
+/* Two changes: the second one overwrites the entry that is being read. */
 static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
@@ -373,7 +374,7 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-/* Different, so that they are two. */
+/* Different code, so that the compiler does not merge the functions. */
 static noinline __noclone void call_here(void)
 {
 	asm volatile("# here");
@@ -396,7 +397,7 @@ struct pair {
 	int			err;
 };
 
-/* Whichever is reported first moves the other, which was hit as well. */
+/* The first hit repoints the other breakpoint, which was hit as well. */
 static void move_the_other(struct perf_event *bp, struct perf_sample_data *data,
 			   struct pt_regs *regs)
 {
@@ -428,7 +429,7 @@ static void a_hit_has_the_address_that_was_hit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&p.hits), 2);
 	KUNIT_EXPECT_EQ(test, p.err, 0);
 
-	/* One is there still, the other where it was moved to. */
+	/* One breakpoint watches call_here(), the other one call_there(). */
 	atomic_set(&p.hits.nr, 1);
 	call_here();
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&p.hits), 2);

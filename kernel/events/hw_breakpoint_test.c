@@ -2,10 +2,10 @@
 /*
  * KUnit test of hardware breakpoints of a task and of a CPU.
  *
- * A registered breakpoint fires: each access that it watches is one call of its
- * handler, in the task and on the CPU that made it.  A request for which no register
- * is available is refused, and a refused request leaves the accounting as it was.
- * A breakpoint that was removed is silent.
+ * A registered breakpoint fires: each watched access is one call of the
+ * handler, in the task and on the CPU that made the access.  A request for
+ * which no register is available is refused, and a refused request does not
+ * change the accounting.  A breakpoint that was removed does not fire.
  */
 
 #include <linux/delay.h>
@@ -121,8 +121,8 @@ static void a_task_watch_follows_its_task_and_no_other(struct kunit *test)
 }
 
 /*
- * As if the register of another task were armed here. perf never leaves one, so
- * the hit is made up.
+ * As if a breakpoint of another task were armed here. perf never leaves one
+ * armed, so the test reports a hit itself.
  */
 static void a_hit_is_reported_to_its_task_only(struct kunit *test)
 {
@@ -249,7 +249,7 @@ static void a_malformed_breakpoint_is_refused(struct kunit *test)
 			       register_user_hw_breakpoint(&attr, bp_test_record_hit, NULL,
 							   current));
 
-	/* The kernel is where this address is. */
+	/* A kernel address cannot be accessed in user mode. */
 	attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	attr.exclude_kernel = 1;
 	BP_TEST_EXPECT_REFUSED(test, -EINVAL,
@@ -283,7 +283,7 @@ static void a_task_has_as_many_breakpoints_as_there_are_registers(struct kunit *
 	BP_TEST_EXPECT_REFUSED(test, -ENOSPC, bp_test_try_cpu(bp_test_last_cpu(), NULL,
 							      &bp_test_words[0], &hits));
 
-	/* What one task holds costs another nothing. */
+	/* Claims of one task do not affect another task. */
 	bp_test_fill_task(test, worker->task, 0, &hits);
 	BP_TEST_EXPECT_REFUSED(test, -ENOSPC, bp_test_try_task(worker->task, &bp_test_words[0],
 							       &hits));
@@ -325,7 +325,7 @@ static void a_dead_task_cannot_be_watched(struct kunit *test)
 	BP_TEST_EXPECT_REFUSED(test, -ESRCH, bp_test_try_task(task, &bp_test_words[0], &hits));
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 
-	/* That there is no room is not said of a task that is not there. */
+	/* ESRCH for a dead task takes precedence over ENOSPC. */
 	bp_test_fill_cpu(test, bp_test_last_cpu(), 0, &hits);
 	BP_TEST_EXPECT_REFUSED(test, -ESRCH, bp_test_try_task(task, &bp_test_words[0], &hits));
 	put_task_struct(task);
@@ -601,7 +601,7 @@ static void expect_on(struct kunit *test, struct perf_event *bp, struct bp_test_
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(hits), on);
 }
 
-/* As perf does with the events of a PMU whose CPU goes offline. */
+/* Some PMU drivers move their events like this when a CPU goes offline. */
 static void a_breakpoint_that_moves_takes_its_register_along(struct kunit *test)
 {
 	struct bp_test_hits hits = { };
@@ -756,7 +756,7 @@ static void a_task_that_exits_gives_its_registers_back(struct kunit *test)
 	put_task_struct(task);
 	KUNIT_EXPECT_TRUE(test, bp_test_comes_true(bp_test_nothing_in_use));
 
-	/* The events live on, but hold nothing. */
+	/* The events still exist, but their claims are released. */
 	bp_test_fill_cpu(test, bp_test_last_cpu(), 0, &hits);
 	bp_test_drop_all(test);
 }
@@ -777,7 +777,7 @@ static void a_modify_after_the_end_of_the_task_takes_nothing(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 
-/* ---- A random sequence, and an oracle that counts ---- */
+/* ---- A random sequence of requests, and an oracle that counts ---- */
 
 #define NR_STEPS		300
 #define NR_ENTRIES		24
@@ -785,7 +785,7 @@ static void a_modify_after_the_end_of_the_task_takes_nothing(struct kunit *test)
 #define NO_TASK			(-1)
 #define EVERY_CPU		(-1)
 
-/* struct entry - what the oracle knows of a breakpoint */
+/* struct entry - a breakpoint, or a kernel-wide set, as the oracle knows it */
 struct entry {
 	struct perf_event		*bp;
 	struct perf_event * __percpu	*set;
@@ -811,7 +811,7 @@ static bool counts_on(const struct entry *e, int task, int cpu)
 	       (e->cpu == EVERY_CPU || e->cpu == cpu);
 }
 
-/* Whether the new entry would fit in: every task, on every CPU. */
+/* Returns true if @new fits for every task on every CPU. */
 static bool oracle_fits(const struct random_run *run, const struct entry *new)
 {
 	int cpu, task, i;
@@ -886,7 +886,7 @@ static void random_close(struct kunit *test, struct entry *e)
 	e->bp = NULL;
 }
 
-/* Anything that is no change of claims must find its register again. */
+/* A change that leaves the claim as it is always finds a register again. */
 static void random_change(struct kunit *test, struct random_run *run, struct entry *e)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[e - run->entry],
@@ -901,7 +901,7 @@ static void random_change(struct kunit *test, struct random_run *run, struct ent
 		perf_event_enable(e->bp);
 }
 
-/* All that stand fire, for the task of the test on each CPU. */
+/* Each open breakpoint that watches the task of the test fires, on each CPU. */
 static void random_check_hits(struct kunit *test, struct random_run *run)
 {
 	int cpu, i;
@@ -1009,10 +1009,68 @@ static void what_cannot_be_flexible_is_refused(struct kunit *test)
 			       register_user_hw_breakpoint(&attr, bp_test_record_hit, NULL,
 							   current));
 	attr.pinned = 0;
-	attr.config |= HW_BREAKPOINT_FLEXIBLE << 1;
-	BP_TEST_EXPECT_REFUSED(test, -EINVAL,
+	attr.config |= HW_BREAKPOINT_PROCESS;
+	BP_TEST_EXPECT_REFUSED(test, -EOPNOTSUPP,
 			       register_user_hw_breakpoint(&attr, bp_test_record_hit, NULL,
 							   current));
+}
+
+static void a_breakpoint_of_a_process_watches_on_every_cpu(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	struct bp_test_hits hits = { };
+	struct perf_event *bp;
+	int cpu, nr = 0;
+
+	bp_test_require_hits(test);
+	attr.config = HW_BREAKPOINT_PROCESS;
+	bp = bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit, &hits,
+							    current));
+	attr.bp_addr = (unsigned long)&bp_test_words[1];
+	for_each_online_cpu(cpu) {
+		bp_test_run_on(test, cpu);
+		bp_test_write_word(&bp_test_words[0]);
+		bp_test_write_word(&bp_test_words[1]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+		nr++;
+	}
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &attr), 0);
+	for_each_online_cpu(cpu) {
+		bp_test_run_on(test, cpu);
+		bp_test_write_word(&bp_test_words[0]);
+		bp_test_write_word(&bp_test_words[1]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+		KUNIT_EXPECT_EQ(test, hits.addr, attr.bp_addr);
+		nr++;
+	}
+	KUNIT_EXPECT_EQ(test, bp_test_count_of(bp), nr);
+	bp_test_run_anywhere();
+}
+
+static void a_breakpoint_of_a_process_is_disabled_on_every_cpu(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	struct bp_test_hits hits = { };
+	struct perf_event *bp;
+	int cpu;
+
+	bp_test_require_hits(test);
+	attr.config = HW_BREAKPOINT_PROCESS;
+	bp = bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit, &hits,
+							    current));
+	perf_event_disable(bp);
+	for_each_online_cpu(cpu) {
+		bp_test_run_on(test, cpu);
+		bp_test_write_word(&bp_test_words[0]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+	}
+	perf_event_enable(bp);
+	for_each_online_cpu(cpu) {
+		bp_test_run_on(test, cpu);
+		bp_test_write_word(&bp_test_words[0]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+	}
+	bp_test_run_anywhere();
 }
 
 static void any_number_of_flexible_ones_needs_one_register(struct kunit *test)
@@ -1102,7 +1160,7 @@ static void a_debugger_takes_a_register_from_flexible_ones(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-/* Whether each of them had a hit before time was up. */
+/* Returns true if each of @nr breakpoints is hit within 20 seconds. */
 static bool all_are_hit(struct bp_test_hits *hits, unsigned int nr)
 {
 	unsigned long end = jiffies + 20 * HZ;
@@ -1135,7 +1193,7 @@ static void flexible_ones_are_multiplexed(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-/* However many there are: no rotation group is left out. */
+/* No rotation group is left out, whatever the number of their members. */
 static void task_and_cpu_share_the_last_register(struct kunit *test)
 {
 	static struct bp_test_hits hits[8], plain;
@@ -1200,6 +1258,8 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_task_that_exits_gives_its_registers_back),
 	KUNIT_CASE(a_modify_after_the_end_of_the_task_takes_nothing),
 	KUNIT_CASE(what_cannot_be_flexible_is_refused),
+	KUNIT_CASE(a_breakpoint_of_a_process_watches_on_every_cpu),
+	KUNIT_CASE(a_breakpoint_of_a_process_is_disabled_on_every_cpu),
 	KUNIT_CASE(any_number_of_flexible_ones_needs_one_register),
 	KUNIT_CASE(a_modify_cannot_make_a_breakpoint_flexible),
 	KUNIT_CASE(a_guaranteed_one_takes_a_register_at_once),

@@ -23,7 +23,7 @@
 #define BP_TEST_SETS		(BP_SLOTS_MAX + 1)
 #define BP_TEST_WORKERS		2
 
-/* struct bp_test_hits - the last hit, and their number */
+/* struct bp_test_hits - number of hits since the last look, and the last hit */
 struct bp_test_hits {
 	atomic_t		nr;
 	struct perf_event	*bp;
@@ -35,9 +35,9 @@ struct bp_test_hits {
 
 /**
  * struct bp_test - what a case has to clean up
- * @bp: breakpoints of tasks and of single CPUs
+ * @bp: breakpoints of tasks and of CPUs
  * @set: kernel-wide breakpoints
- * @worker: other tasks
+ * @worker: other tasks that access memory
  * @cpu_off: the CPU that was taken offline; -1 if none is
  * @empty: digest of the accounting before the case
  */
@@ -54,14 +54,14 @@ extern unsigned long bp_test_words[BP_TEST_BPS];
 
 void bp_test_write_word(unsigned long *word);
 unsigned long bp_test_read_word(unsigned long *word);
-/* By a kernel worker on one CPU */
+/* Writes @word on @cpu, in a kernel worker. */
 void bp_test_write_on(struct kunit *test, int cpu, unsigned long *word);
 void bp_test_write_by(struct kthread_worker *worker, unsigned long *word);
 void bp_test_run_on(struct kunit *test, int cpu);
 void bp_test_run_anywhere(void);
 void bp_test_record_hit(struct perf_event *bp, struct perf_sample_data *data,
 			struct pt_regs *regs);
-/* How often the handler was called since the last look. */
+/* Returns the number of hits since the last call. */
 int bp_test_take_hits(struct bp_test_hits *hits);
 u64 bp_test_count_of(struct perf_event *bp);
 bool bp_test_inside(unsigned long ip, void *function);
@@ -79,7 +79,7 @@ void bp_test_bring_cpu_back(struct kunit *test);
 unsigned int bp_test_nr_slots(void);
 struct perf_event_attr bp_test_watch(unsigned long *word, u32 type);
 struct perf_event_attr bp_test_malformed(unsigned long *word);
-/* A digest of the whole accounting */
+/* Returns a hash of the whole accounting. */
 u32 bp_test_digest_accounting(void);
 /* Unregisters the breakpoint at the end of the case. */
 struct perf_event *bp_test_keep(struct kunit *test, struct perf_event *bp);
@@ -94,7 +94,7 @@ struct perf_event *bp_test_watch_task(struct kunit *test, struct task_struct *ta
 				      unsigned long *word, struct bp_test_hits *hits);
 struct perf_event *bp_test_watch_cpu(struct kunit *test, int cpu, unsigned long *word,
 				     struct bp_test_hits *hits);
-/* Leaves @free registers. */
+/* Adds breakpoints until only @free registers are available. */
 void bp_test_fill_task(struct kunit *test, struct task_struct *task, unsigned int free,
 		       struct bp_test_hits *hits);
 void bp_test_fill_cpu(struct kunit *test, int cpu, unsigned int free, struct bp_test_hits *hits);
@@ -108,18 +108,18 @@ struct perf_event * __percpu *bp_test_watch_all(struct kunit *test, unsigned lon
 struct perf_event *bp_test_event_on(struct perf_event * __percpu *set, int cpu);
 void bp_test_expect_wide_refused(struct kunit *test, int errno, struct perf_event_attr attr,
 				 struct bp_test_hits *hits);
-/* One hit for each write, on every CPU that runs. */
+/* Expects one hit for one write on each online CPU. */
 void bp_test_expect_watched_everywhere(struct kunit *test, unsigned long *word,
 				       struct bp_test_hits *hits);
 void bp_test_expect_watched_nowhere(struct kunit *test, unsigned long *word,
 				    struct bp_test_hits *hits);
 struct kthread_worker *bp_test_start_worker(struct kunit *test);
-/* With a reference that keeps the task after its end. */
+/* Returns the task with a reference, so that it can be used after its exit. */
 struct task_struct *bp_test_start_sleeper(struct kunit *test);
 bool bp_test_comes_true(bool (*condition)(void));
 bool bp_test_nothing_in_use(void);
 
-/* A request that must be refused without a change of the accounting */
+/* Expects that @request is refused and does not change the accounting. */
 #define BP_TEST_EXPECT_REFUSED(test, errno, request)				\
 do {										\
 	struct kunit *__test = (test);						\

@@ -41,7 +41,6 @@ static int write_call(void *word)
 	return 0;
 }
 
-/* By whoever is free, on one CPU. */
 void bp_test_write_on(struct kunit *test, int cpu, unsigned long *word)
 {
 	KUNIT_ASSERT_EQ(test, smp_call_on_cpu(cpu, write_call, word, false), 0);
@@ -91,7 +90,6 @@ void bp_test_record_hit(struct perf_event *bp, struct perf_sample_data *data,
 	hits->cpu = raw_smp_processor_id();
 }
 
-/* How often the handler was called since the last look. */
 int bp_test_take_hits(struct bp_test_hits *hits)
 {
 	return atomic_xchg(&hits->nr, 0);
@@ -113,14 +111,10 @@ bool bp_test_inside(unsigned long ip, void *function)
 	return ip - offset == (unsigned long)function;
 }
 
-/*
- * Elsewhere a data breakpoint may trap before the access, and its handler has
- * to step over it.
- */
 void bp_test_require_hits(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "a handler has to step over the access here");
+		kunit_skip(test, "on this architecture handlers must step over accesses");
 }
 
 /* ---- CPUs ---- */
@@ -191,7 +185,6 @@ struct perf_event_attr bp_test_malformed(unsigned long *word)
 	return attr;
 }
 
-/* A digest of the whole accounting */
 u32 bp_test_digest_accounting(void)
 {
 	unsigned int class, level;
@@ -211,7 +204,6 @@ u32 bp_test_digest_accounting(void)
 	return digest;
 }
 
-/* Takes care that a breakpoint goes when the case is over. */
 struct perf_event *bp_test_keep(struct kunit *test, struct perf_event *bp)
 {
 	struct bp_test *f = test->priv;
@@ -257,7 +249,6 @@ struct perf_event *bp_test_try_task(struct task_struct *task, unsigned long *wor
 	return register_user_hw_breakpoint(&attr, bp_test_record_hit, hits, task);
 }
 
-/* @cpu: -1 for all; @task: NULL for all */
 struct perf_event *bp_test_try_cpu(int cpu, struct task_struct *task,
 				   unsigned long *word, struct bp_test_hits *hits)
 {
@@ -278,7 +269,6 @@ struct perf_event *bp_test_watch_cpu(struct kunit *test, int cpu,
 	return bp_test_keep(test, bp_test_try_cpu(cpu, NULL, word, hits));
 }
 
-/* Leaves @free registers. */
 void bp_test_fill_task(struct kunit *test, struct task_struct *task,
 		       unsigned int free, struct bp_test_hits *hits)
 {
@@ -356,7 +346,6 @@ void bp_test_expect_wide_refused(struct kunit *test, int errno,
 		unregister_wide_hw_breakpoint(set);
 }
 
-/* One hit for each write, on every CPU that runs. */
 void bp_test_expect_watched_everywhere(struct kunit *test, unsigned long *word,
 				       struct bp_test_hits *hits)
 {
@@ -409,7 +398,6 @@ static int wait_for_stop(void *unused)
 	return 0;
 }
 
-/* With a reference that keeps the task after its end. */
 struct task_struct *bp_test_start_sleeper(struct kunit *test)
 {
 	struct task_struct *task;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A hardware PMU for tests from user space.
+ * A hardware PMU for the selftests.
  *
- * A virtual machine may have no hardware events, which the tests of groups need
- * beside breakpoints. This PMU counts nothing and always has a counter. The tests
- * load the module and remove it again, so a kernel that ran KUnit shows no such PMU.
+ * The tests of groups need hardware events beside breakpoints, which a virtual
+ * machine may lack. This PMU counts nothing and always has a counter. It is a
+ * module, which the tests load and remove again, so that other tests do not
+ * find it.
  */
 
 #include <linux/atomic.h>
@@ -33,7 +34,7 @@ static void test_pmu_read(struct perf_event *event)
 {
 }
 
-/* How often perf disabled the PMU: breakpoints must not cause it. */
+/* Number of calls of pmu::pmu_disable(): breakpoints must not cause any. */
 static atomic_long_t test_pmu_disables;
 
 static void test_pmu_disable(struct pmu *pmu)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test of kernel-wide breakpoints: each fires on every CPU, also on one that
- * comes online later, or is refused as a whole.
+ * KUnit test of kernel-wide breakpoints: a breakpoint fires on every CPU, also
+ * on a CPU that comes online later, or it is refused as a whole.
  */
 
 #include <linux/cpu.h>
@@ -113,7 +113,26 @@ static void a_malformed_wide_breakpoint_is_refused_before_a_full_cpu(struct kuni
 	}
 }
 
-/* What perf refuses is found out when the registers are taken already. */
+/* Only modify_wide_hw_breakpoint() and its variants change a member. */
+static void a_member_cannot_be_changed_as_a_breakpoint_of_a_task(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	struct perf_event * __percpu *set;
+	struct bp_test_hits hits = { };
+	struct perf_event *member;
+	int err;
+
+	set = register_wide_hw_breakpoint(&attr, bp_test_record_hit, &hits);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	member = *per_cpu_ptr(set, bp_test_last_cpu());
+	attr = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W);
+	err = modify_user_hw_breakpoint(member, &attr);
+	KUNIT_EXPECT_EQ(test, member->attr.bp_addr, (unsigned long)&bp_test_words[0]);
+	unregister_wide_hw_breakpoint(set);
+	KUNIT_EXPECT_EQ(test, err, -EINVAL);
+}
+
+/* perf core refuses attr.aux_output only after the set has made its claim. */
 static void a_wide_breakpoint_that_perf_refuses_takes_nothing(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
@@ -169,7 +188,7 @@ static void a_wide_breakpoint_leaves_tasks_the_other_registers(struct kunit *tes
 
 #define NR_SHOUTS		8
 
-/* struct shout - a context that may go when unregister has returned */
+/* struct shout - context of a handler, invalid (!alive) after unregistration */
 struct shout {
 	atomic_t	alive;
 	atomic_t	nr;
@@ -328,6 +347,7 @@ static struct kunit_case hw_breakpoint_wide_test_cases[] = {
 	KUNIT_CASE(a_wide_breakpoint_is_refused_as_a_whole),
 	KUNIT_CASE(a_malformed_wide_breakpoint_is_refused_before_a_full_cpu),
 	KUNIT_CASE(a_wide_breakpoint_that_perf_refuses_takes_nothing),
+	KUNIT_CASE(a_member_cannot_be_changed_as_a_breakpoint_of_a_task),
 	KUNIT_CASE(a_disabled_wide_breakpoint_is_silent_until_it_is_enabled),
 	KUNIT_CASE(a_wide_breakpoint_leaves_tasks_the_other_registers),
 	KUNIT_CASE_SLOW(no_handler_runs_when_unregister_has_returned),

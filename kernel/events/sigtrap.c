@@ -2,20 +2,26 @@
 /*
  * attr.sigtrap: send SIGTRAP to the thread that hits an event.
  *
- * An event may be hit in an NMI or with the siglock held, where no signal can be
- * sent. The hit is stored in the event, put on the list of the event's context,
- * and sent by task work on the way back to user mode.
+ * An event may be hit in an NMI or with the siglock held, where no signal can
+ * be sent. The hit is stored in the event and put on the list of the event's
+ * context; task work sends the signal on the way back to user mode.
  *
- * SIGTRAP is a legacy signal: a SIGTRAP that is sent while another one is pending
- * for the thread is dropped. So these hits coalesce into one signal: hits made
- * while SIGTRAP is blocked, hits made by the kernel on behalf of the thread, and
- * hits of events that are not breakpoints. Two kinds of hits do not coalesce but
- * wait until no SIGTRAP is pending:
+ * SIGTRAP is a legacy signal: a SIGTRAP that is sent while another one is
+ * pending for the thread is dropped. So several hits coalesce into one signal
+ * if they are made while SIGTRAP is blocked, made by the kernel on behalf of
+ * the thread, or made by events that are not breakpoints. Two kinds of hits do
+ * not coalesce but wait until no SIGTRAP is pending:
  *
  *  - hits of several breakpoints by one instruction in user mode. While the handler
  *    of the first signal runs and blocks SIGTRAP the other hits are not made
  *    pending either, so that the handler can close or disable their events;
  *  - all hits of an event with HW_BREAKPOINT_SIGTRAP_QUEUE.
+ *
+ * A hit of an event of a process is stored in the thread that made it, because a
+ * thread may be preempted before its signal is sent, and others may hit the same
+ * event meanwhile. It refers to the head of the family. The hit is still to be sent if
+ * perf_sigtrap::dropped of the head is the same as at the time of the hit; if the hit
+ * waits, perf_sigtrap::modified of the head must also be what that of the member was.
  *
  * recalc_sigpending() is called after each change of the pending or blocked signals
  * and adds the task work again if a hit waits.
@@ -36,6 +42,7 @@
 #include <linux/task_work.h>
 
 #include "internal.h"
+#include "process.h"
 #include "sigtrap.h"
 
 static bool is_breakpoint(const struct perf_event *event)
@@ -51,6 +58,7 @@ static spinlock_t *siglock(void)
 	return &rcu_access_pointer(current->sighand)->siglock;
 }
 
+/* Returns true for a hit that must not coalesce with the pending signals. */
 static bool has_to_wait(const struct sigtrap_hit *hit, bool blocked)
 {
 	if (hit->sync && blocked)
@@ -114,35 +122,171 @@ static bool send_first(struct perf_event_context *ctx)
 	return more;
 }
 
+/* ---- Hits of events of a process ---- */
+
+/* Numbers of the bits of perf_process_hits::state for element @i */
+static unsigned int busy_bit(unsigned int i)
+{
+	return i;
+}
+
+static unsigned int due_bit(unsigned int i)
+{
+	return PERF_PROCESS_HITS + i;
+}
+
+static unsigned int waits_bit(unsigned int i)
+{
+	return 2 * PERF_PROCESS_HITS + i;
+}
+
+static bool is_due(const struct perf_process_hits *hits, unsigned int i)
+{
+	return test_bit(due_bit(i), &hits->state);
+}
+
+/* perf_process_hit has room for the low bits of a counter. */
+static u32 counter(const atomic_t *counter)
+{
+	return atomic_read(counter) & S32_MAX;
+}
+
+static bool is_dropped(const struct perf_process_hits *hits, unsigned int i)
+{
+	const struct perf_process_hit *hit = &hits->hit[i];
+	const struct perf_sigtrap *sigtrap = hit->head->sigtrap;
+
+	return READ_ONCE(hit->head->state) <= PERF_EVENT_STATE_EXIT ||
+	       hit->dropped != counter(&sigtrap->dropped) ||
+	       (test_bit(waits_bit(i), &hits->state) &&
+		hit->modified != counter(&sigtrap->modified));
+}
+
+static bool process_hit_has_to_wait(struct perf_process_hits *hits, unsigned int i,
+				    bool blocked)
+{
+	if (!hits->hit[i].sync ||
+	    !(blocked || sigismember(&current->pending.signal, SIGTRAP)))
+		return false;
+	set_bit(waits_bit(i), &hits->state);
+	current->perf_sigtrap_waits = true;
+	return true;
+}
+
+static void send_process_hit(const struct perf_process_hit *hit, bool blocked)
+{
+	struct kernel_siginfo info;
+	struct sigtrap_hit sent = {
+		.addr	= hit->addr,
+		.data	= hit->data,
+		.type	= hit->head->orig_type,
+		.async	= hit->async,
+	};
+
+	describe(&info, &sent, blocked);
+	send_signal_locked(SIGTRAP, &info, current, PIDTYPE_PID);
+}
+
+/* Returns the hits that are done, as bits; their heads have a reference each. */
+static unsigned int send_process_hits(void)
+{
+	bool blocked = sigismember(&current->blocked, SIGTRAP);
+	struct perf_process_hits *hits = &current->perf_process_hits;
+	unsigned int i, done = 0;
+
+	lockdep_assert_held(siglock());
+
+	for (i = 0; READ_ONCE(hits->state) && i < PERF_PROCESS_HITS; i++) {
+		if (!is_due(hits, i))
+			continue;
+		if (!is_dropped(hits, i)) {
+			if (process_hit_has_to_wait(hits, i, blocked))
+				continue;
+			send_process_hit(&hits->hit[i], blocked);
+		}
+		clear_bit(due_bit(i), &hits->state);
+		done |= BIT(i);
+	}
+
+	return done;
+}
+
+static void put_process_hits(unsigned int done)
+{
+	struct perf_process_hits *hits = &current->perf_process_hits;
+	struct perf_event *head;
+	unsigned int i;
+
+	for (i = 0; done >> i; i++) {
+		if (!(done & BIT(i)))
+			continue;
+		head = hits->hit[i].head;
+		clear_bit_unlock(busy_bit(i), &hits->state);
+		perf_process_put_member(head);
+	}
+}
+
+/* The element of a hit of @head that is due, or negative */
+static int find_due(const struct perf_process_hits *hits, const struct perf_event *head)
+{
+	unsigned int i;
+
+	for (i = 0; i < PERF_PROCESS_HITS; i++) {
+		if (is_due(hits, i) && hits->hit[i].head == head)
+			return i;
+	}
+
+	return -1;
+}
+
+static int claim_process_hit(struct perf_process_hits *hits)
+{
+	unsigned int i;
+
+	/* Against interrupts, exceptions and NMIs of this thread only */
+	for (i = 0; i < PERF_PROCESS_HITS; i++) {
+		if (!test_and_set_bit_lock(busy_bit(i), &hits->state))
+			return i;
+	}
+
+	return -1;
+}
+
+/* ---- Task work ---- */
+
 static void send_hits(struct callback_head *work)
 {
 	struct perf_event_context *ctx;
+	unsigned int done;
 
-	/* Drop hits caused by sending, or sending never ends. */
+	/* Drop hits caused by sending itself, or sending never ends. */
 	WRITE_ONCE(current->perf_sigtrap_sending, true);
 	barrier();
-	WRITE_ONCE(current->perf_sigtrap_added, false);
+	WRITE_ONCE(current->perf_sigtrap_added, 0);
 
-	guard(rcu)();
+	rcu_read_lock();
 	spin_lock_irq(siglock());
 	current->perf_sigtrap_waits = false;
 	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
 	ctx = READ_ONCE(current->perf_event_ctxp);
 	while (ctx && send_first(ctx))
 		;
+	done = send_process_hits();
 	spin_unlock_irq(siglock());
+	rcu_read_unlock();
 
 	barrier();
 	WRITE_ONCE(current->perf_sigtrap_sending, false);
+	put_process_hits(done);
 }
 
 static void add_work(void)
 {
 	int mode = in_nmi() ? TWA_NMI_CURRENT : TWA_RESUME | TWAF_NO_ALLOC;
 
-	if (xchg(&current->perf_sigtrap_added, true))
+	if (xchg(&current->perf_sigtrap_added, 1))
 		return;
-	/* Fails only in an exiting task, which gets no signals any more. */
+	/* Fails only in an exiting task, which gets no more signals. */
 	init_task_work(&current->perf_sigtrap_work, send_hits);
 	task_work_add(current, &current->perf_sigtrap_work, mode);
 }
@@ -176,6 +320,81 @@ static void fill_in(struct sigtrap_hit *hit, const struct perf_event *event,
 		hit->addr = data->addr;
 }
 
+static void fill_in_process_hit(struct perf_process_hit *hit,
+				const struct perf_event *event, struct perf_event *head,
+				const struct sigtrap_hit *from)
+{
+	*hit = (struct perf_process_hit) {
+		.head		= head,
+		.addr		= from->addr,
+		.data		= from->data,
+		.sync		= from->sync,
+		.async		= from->async,
+		.dropped	= counter(&head->sigtrap->dropped),
+		.modified	= counter(&event->sigtrap->modified),
+	};
+}
+
+/*
+ * The element for a hit of @head, with a reference to @head; negative if there is
+ * none, or if a hit that is due stands for this one, too. A hit whose signal will
+ * not be sent any more does not: its element and its reference are used again, which
+ * only task work of this thread would use meanwhile.
+ */
+static int get_process_hit(struct perf_process_hits *hits, struct perf_event *head)
+{
+	int i = find_due(hits, head);
+
+	if (i >= 0) {
+		if (!is_dropped(hits, i))
+			return -1;
+		clear_bit(due_bit(i), &hits->state);
+		return i;
+	}
+	i = claim_process_hit(hits);
+	if (i < 0)
+		atomic64_inc(&head->lost_samples);
+	else
+		/* A member that is active has a reference to its head. */
+		atomic_long_inc(&head->refcount);
+
+	return i;
+}
+
+/* Interrupts are off: @event stays in the state that it is in. */
+static void process_hit(struct perf_event *event, const struct perf_sample_data *data,
+			bool user)
+{
+	struct perf_process_hits *hits = &current->perf_process_hits;
+	struct perf_event *head = event->parent ?: event;
+	struct sigtrap_hit from;
+	int i;
+
+	/* No task work runs any more, see perf_sigtrap_exit(). */
+	if (current->flags & PF_EXITING)
+		return;
+	i = get_process_hit(hits, head);
+	if (i < 0)
+		return;
+	fill_in(&from, event, data, user);
+	fill_in_process_hit(&hits->hit[i], event, head, &from);
+	clear_bit(waits_bit(i), &hits->state);
+	barrier();
+	set_bit(due_bit(i), &hits->state);
+}
+
+void perf_sigtrap_exit(void)
+{
+	struct perf_process_hits *hits = &current->perf_process_hits;
+	unsigned int i, done = 0;
+
+	for (i = 0; unlikely(READ_ONCE(hits->state)) && i < PERF_PROCESS_HITS; i++) {
+		if (test_and_clear_bit(due_bit(i), &hits->state))
+			done |= BIT(i);
+	}
+	put_process_hits(done);
+}
+
 void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 		      struct pt_regs *regs)
 {
@@ -196,11 +415,15 @@ void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 	 */
 	local_irq_save(flags);
 	/* In a context switch ctx->task may already be the next task. */
-	can_send = READ_ONCE(ctx->task) == current &&
+	can_send = (READ_ONCE(ctx->task) == current || event->process) &&
 		   READ_ONCE(event->state) >= PERF_EVENT_STATE_INACTIVE &&
 		   !READ_ONCE(current->perf_sigtrap_sending);
-	if (can_send)
+	if (event->process) {
+		if (can_send)
+			process_hit(event, data, regs && user_mode(regs));
+	} else if (can_send) {
 		hit = sigtrap_claim(event->sigtrap);
+	}
 	if (hit) {
 		fill_in(hit, event, data, regs && user_mode(regs));
 		sigtrap_add(&ctx->sigtrap, hit);
@@ -218,8 +441,29 @@ void __perf_sigtrap_drop(struct perf_event *event)
 {
 	lockdep_assert_held(&event->ctx->lock);
 
+	if (event->process) {
+		atomic_inc(&(event->parent ?: event)->sigtrap->dropped);
+		return;
+	}
 	sigtrap_collect(&event->ctx->sigtrap);
 	sigtrap_drop(event->sigtrap);
+}
+
+/*
+ * The head of a family is changed first, and no other change begins before the last
+ * member is changed: a hit of a member that is still to be changed has the previous
+ * number, and one of a member that has been changed has the number of the head.
+ */
+static void modify_process(struct perf_event *event, bool off)
+{
+	struct perf_event *head = event->parent;
+
+	if (off)
+		__perf_sigtrap_drop(event);
+	if (head)
+		atomic_set(&event->sigtrap->modified, atomic_read(&head->sigtrap->modified));
+	else
+		atomic_inc(&event->sigtrap->modified);
 }
 
 /*
@@ -231,12 +475,20 @@ void perf_sigtrap_modify(struct perf_event *event, bool off)
 {
 	lockdep_assert_held(&event->ctx->lock);
 
+	if (event->process) {
+		modify_process(event, off);
+		return;
+	}
 	if (off)
 		sigtrap_collect(&event->ctx->sigtrap);
 	if (off || !event->sigtrap->queue)
 		sigtrap_drop(event->sigtrap);
 }
 
+/*
+ * exec keeps pending signals: a SIGTRAP of an event of the old image would kill
+ * the new one, which has no handler.
+ */
 void perf_sigtrap_exec(void)
 {
 	kernel_siginfo_t info;
@@ -252,7 +504,7 @@ void perf_sigtrap_exec(void)
 	list_for_each_entry(q, &current->pending.list, list) {
 		if (q->info.si_signo != SIGTRAP || q->info.si_code != TRAP_PERF)
 			continue;
-		/* SIGTRAP is pending at most once: this dequeues @q. */
+		/* A legacy signal is queued at most once: this dequeues @q. */
 		dequeue_signal(&others, &info, &type);
 		break;
 	}

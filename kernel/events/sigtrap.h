@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Storage for the hits that attr.sigtrap turns into signals.
+ * Storage for hits of events with attr.sigtrap, until their signals are sent.
  *
  * An event with attr.sigtrap has storage for one hit, or for
- * HW_BREAKPOINT_SIGTRAPS hits if HW_BREAKPOINT_SIGTRAP_QUEUE is set. A hit is due
- * from sigtrap_add() until its signal is sent or the hit is dropped; until then it
- * is on the list of the event's perf context. Hits are stored in any context: an
- * interrupt, an exception or an NMI may store a hit while the code that it
- * interrupted is storing another one.
+ * HW_BREAKPOINT_SIGTRAPS hits if HW_BREAKPOINT_SIGTRAP_QUEUE is set. A hit is
+ * due from sigtrap_add() until its signal is sent or the hit is dropped; as
+ * long as it is due it is on a list of the event's perf context. Hits are
+ * stored in any context: an interrupt, an exception or an NMI may store a hit
+ * while the code that it interrupted is storing another one.
  *
  * Locking: sigtrap_claim() and sigtrap_add() take no lock. Callers of all other
  * functions hold the lock of the list, which is perf_event_context::lock.
@@ -23,7 +23,7 @@
 #include <linux/perf_event.h>
 #include <linux/types.h>
 
-/* Hits that an event with HW_BREAKPOINT_SIGTRAP_QUEUE keeps until they are sent */
+/* Number of hits that an event with HW_BREAKPOINT_SIGTRAP_QUEUE can store */
 #define HW_BREAKPOINT_SIGTRAPS	32
 
 static inline bool hw_breakpoint_queues_sigtrap(const struct perf_event_attr *attr)
@@ -67,21 +67,26 @@ struct sigtrap_hit {
  * @busy: bitmap of the elements of @hit that are in use
  * @nr: number of elements of @hit
  * @queue: HW_BREAKPOINT_SIGTRAP_QUEUE is set: hits must not coalesce
+ * @dropped: of the head of a family of events of a process: changes when hits that
+ *	are due are to be dropped
+ * @modified: of each member of a family: changes when the event is modified
  * @hit: the hits
  */
 struct perf_sigtrap {
 	unsigned long		busy;
 	unsigned int		nr;
 	bool			queue;
+	atomic_t		dropped;
+	atomic_t		modified;
 	struct sigtrap_hit	hit[] __counted_by(nr);
 };
 
 /**
- * sigtrap_claim - reserve storage for a hit
+ * sigtrap_claim - take an unused element of an event's storage
  * @sigtrap: storage of the event
  *
  * Context: Any.
- * Return: the hit to fill in, or NULL if all are in use.
+ * Return: the hit to fill in, or NULL if all elements are in use.
  */
 static inline struct sigtrap_hit *sigtrap_claim(struct perf_sigtrap *sigtrap)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the storage of hits whose signals are due. The expected result
- * comes from a plain array of all hits that were ever stored.
+ * KUnit tests of the storage of hits whose signals are due. The oracle is a
+ * plain array of all hits that were ever stored.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -267,7 +267,7 @@ static void interrupts_lose_and_double_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, w->sigtrap->busy);
 }
 
-/* ---- A breakpoint on each word of the storage stores a hit in between ---- */
+/* ---- A breakpoint on each word of the storage stores another hit ---- */
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 struct middle {
@@ -282,7 +282,7 @@ static void store_in_the_middle(struct perf_event *bp, struct perf_sample_data *
 {
 	struct middle *m = bp->overflow_handler_context;
 
-	/* kmemleak and the like scan memory in other tasks. */
+	/* Other tasks read the storage too: kmemleak scans memory. */
 	if (current == m->task && !m->touched++)
 		store(&m->list, m->sigtrap, 8);
 }
@@ -322,7 +322,7 @@ static void a_hit_in_the_middle_of_another_is_not_lost(struct kunit *test)
 	unsigned int at, nr_places = 0;
 
 	if (!IS_ENABLED(CONFIG_X86))
-		kunit_skip(test, "the handler would have to step over the access");
+		kunit_skip(test, "on this architecture handlers must step over accesses");
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->task = current;
 	m->sigtrap = new_storage(test, 2);
@@ -337,7 +337,7 @@ static void a_hit_in_the_middle_of_another_is_not_lost(struct kunit *test)
 	store_with_breakpoint_at(test, m, &m->list.new);
 	nr_places += m->touched > 0;
 	expect_both(test, m);
-	/* At least the bitmap, its length, a hit and the list are accessed. */
+	/* At least busy, nr, a hit and the list are accessed. */
 	KUNIT_EXPECT_GE(test, nr_places, 4U);
 }
 #endif

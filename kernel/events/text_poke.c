@@ -2,21 +2,19 @@
 /*
  * PERF_RECORD_TEXT_POKE: record changes of kernel text.
  *
- * A decoder of instruction traces (Intel PT) walks the executed text and so needs to
- * know what the text was at any time. attr.text_poke selects changes of single
- * instructions, attr.text_area those of whole areas of text: enum perf_text.
+ * A decoder of instruction traces (Intel PT) walks the executed text, so it
+ * needs to know the text at any time of the trace. attr.text_poke selects
+ * changes of single instructions, attr.text_area those of whole areas of text;
+ * see enum perf_text.
  *
  * A record is emitted after the last CPU has stopped executing the old text and
- * before the first CPU can execute the new text; in between CPUs trap on an INT3
- * there, which a trace shows. So a decoder that applies each record at its time
- * always has the right text. Text that no CPU can execute is recorded before it is
- * written. Both old and new bytes are recorded: a trace can be decoded forwards and
- * backwards.
+ * before the first CPU can execute the new text; in between CPUs trap on an
+ * INT3 at that place, which a trace shows. So a decoder that applies each
+ * record at its time stamp always has the right text. Text that no CPU can
+ * execute is recorded before it is written. Both old and new bytes are
+ * recorded, so that a trace can be decoded forwards and backwards.
  */
 
-#include <linux/cred.h>
-#include <linux/filter.h>
-#include <linux/jump_label_ratelimit.h>
 #include <linux/kgdb.h>
 #include <linux/lockdep.h>
 #include <linux/memory.h>
@@ -26,12 +24,12 @@
 #include "internal.h"
 #include "text_poke.h"
 
-/*
- * Enabled while an event with attr.text_poke or attr.text_area exists. Toggling
- * it patches text, so it stays enabled for a while after the last event.
+/**
+ * struct text_poke_record - what is recorded for one piece of a change
+ * @id: first part of the PERF_RECORD_TEXT_POKE; the header depends on the event
+ * @kind: kind of the change
+ * @poke: the piece
  */
-DEFINE_STATIC_KEY_DEFERRED_FALSE(perf_text_poke_key, HZ);
-
 struct text_poke_record {
 	struct {
 		struct perf_event_header	header;
@@ -54,7 +52,7 @@ static bool clock_is_readable(const struct perf_event *event)
 
 static bool wants_text(const struct perf_event *event, enum perf_text kind)
 {
-	/* For an inherited event the permission of the parent's opener counts. */
+	/* note_jit_permission() records the permission in the parent. */
 	const struct perf_event *opened = event->parent ? : event;
 
 	switch (kind) {
@@ -84,7 +82,7 @@ static void output_poke(struct perf_event *event, void *data)
 		return;
 	}
 
-	/* The size depends on the sample_id of the event. */
+	/* The header has the size, which depends on the event's sample_id. */
 	perf_event_header__init(&record->id.header, &sample,
 				PERF_RECORD_TEXT_POKE, PERF_RECORD_MISC_KERNEL,
 				sizeof(record->id) + text_poke_size(poke), event);
@@ -133,24 +131,5 @@ void __perf_event_text_fill(enum perf_text kind, const void *addr, u8 byte, size
 	for (; len; addr += n, len -= n) {
 		n = min(len, sizeof(filled));
 		__perf_event_text(kind, addr, addr, n, filled, n);
-	}
-}
-
-/* Remember whether the opener may dump BPF images: the records contain them. */
-static void note_jit_permission(struct perf_event *event)
-{
-	if (event->attr.text_area && !event->parent && bpf_dump_raw_ok(current_cred()))
-		event->attach_state |= PERF_ATTACH_JIT_TEXT;
-}
-
-void perf_text_poke_account(struct perf_event *event, bool enable)
-{
-	if (!event->attr.text_poke && !event->attr.text_area)
-		return;
-	if (enable) {
-		note_jit_permission(event);
-		static_branch_deferred_inc(&perf_text_poke_key);
-	} else {
-		static_branch_slow_dec_deferred(&perf_text_poke_key);
 	}
 }

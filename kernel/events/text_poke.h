@@ -11,8 +11,9 @@
 #include <linux/types.h>
 
 /*
- * Maximum number of bytes of old text, and of new text, in one record. Both lengths
- * and the size of a record are 16 bits wide, and a small buffer must have room.
+ * Maximum number of bytes of old text, and of new text, in one record. Both
+ * lengths and the size of a record are 16 bits wide, and a record must fit into
+ * a small ring buffer.
  */
 #define TEXT_POKE_MAX		4096
 
@@ -64,8 +65,8 @@ static inline bool text_poke_piece(struct text_poke *rest, struct text_poke *pie
  * text_poke_padding - number of padding bytes after the text of a record
  * @piece: the change in the record
  *
- * The part of a record behind its address starts with two 16-bit lengths and is
- * padded to a multiple of 8 bytes.
+ * The part of a record that follows the address starts with two 16-bit lengths
+ * and is padded to a multiple of 8 bytes.
  *
  * Context: Any.
  * Return: a number from 0 to 7.
@@ -78,11 +79,11 @@ static inline size_t text_poke_padding(const struct text_poke *piece)
 }
 
 /**
- * text_poke_size - size of a record behind its address, without sample_id
+ * text_poke_size - size of the part of a record that follows the address
  * @piece: the change in the record
  *
  * Context: Any.
- * Return: the size in bytes, padding included.
+ * Return: the size in bytes, with padding, without sample_id.
  */
 static inline size_t text_poke_size(const struct text_poke *piece)
 {

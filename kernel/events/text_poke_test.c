@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of splitting a change of kernel text into records: the records add up
- * to the change, and each of them fits its 16-bit size.
+ * to the change, and the size of each of them fits into 16 bits.
  */
 #include <kunit/test.h>
 #include <linux/prandom.h>
@@ -34,7 +34,7 @@ static void split(struct kunit *test, struct world *w, size_t old_len, size_t ne
 		KUNIT_ASSERT_GT(test, piece.old_len + piece.new_len, 0);
 		KUNIT_ASSERT_LE(test, old_seen + piece.old_len, old_len);
 		KUNIT_ASSERT_LE(test, new_seen + piece.new_len, new_len);
-		/* All pieces of text that appears, or goes, have one length of 0. */
+		/* Text that is added or removed has one length of 0. */
 		KUNIT_ASSERT_EQ(test, !piece.old_len, !old_len);
 		KUNIT_ASSERT_EQ(test, !piece.new_len, !new_len);
 		memcpy(w->old_again + old_seen, piece.old, piece.old_len);

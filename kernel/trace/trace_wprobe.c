@@ -2,17 +2,18 @@
 /*
  * Watch events: dynamic events for accesses to memory.
  *
- * A watch event is a kernel-wide hardware breakpoint, registered when the event is
- * enabled for the first of its users and unregistered when it is disabled for the
- * last.  The breakpoint layer follows CPU hotplug and refuses what does not fit.
+ * A watch event has a kernel-wide hardware breakpoint, which is registered when the
+ * first user (instance, trigger, perf or BPF) enables the event, and unregistered when
+ * the last one disables it.  The breakpoint layer follows CPU hotplug and refuses the
+ * registration if no register is available.
  *
- * An event that watches nothing is registered, too, and points to an object that
- * nothing accesses: so it holds its register, and can be pointed elsewhere from
+ * The breakpoint of an event that watches nothing is registered, too.  It watches an
+ * object that no code accesses: so the event has a register, and can be repointed in
  * any context.
  *
- * Locking: event_mutex for all but hits and repointing, which take no lock.  A
+ * Locking: event_mutex, except for hits and repointing, which take no lock.  A
  * trigger holds a reference to the event and enables it softly, so that
- * trace_wprobe::events stays as long as triggers may run.
+ * trace_wprobe::events stays valid as long as triggers may run.
  */
 #define pr_fmt(fmt) "trace_wprobe: " fmt
 
@@ -72,6 +73,7 @@ struct wprobe_place {
  * @place: what it watches when it is enabled
  * @name: GROUP/EVENT
  * @events: its breakpoints, NULL while it is disabled
+ * @nothing: what they watch if they watch nothing; valid while @events is
  * @used_locally: CPUs may watch different addresses
  * @tp: its arguments; last, their number varies
  */
@@ -80,6 +82,7 @@ struct trace_wprobe {
 	struct wprobe_place		place;
 	char				*name;
 	struct perf_event * __percpu	*events;
+	struct bp_version		nothing;
 	bool				used_locally;
 	struct trace_probe		tp;
 };
@@ -119,7 +122,7 @@ static struct trace_wprobe *wprobe_of(struct trace_event_call *call)
 	return WARN_ON_ONCE(!tp) ? NULL : container_of(tp, struct trace_wprobe, tp);
 }
 
-/* ---- What is watched ---- */
+/* ---- Watched addresses ---- */
 
 static unsigned long nowhere(u32 type)
 {
@@ -139,7 +142,7 @@ static struct perf_event_attr attr_of(const struct wprobe_place *place,
 	return attr;
 }
 
-/* Whether the hardware has this kind of watch */
+/* Returns true if the hardware has this type and length of breakpoint. */
 static bool kind_exists(const struct wprobe_place *place)
 {
 	struct perf_event_attr attr = attr_of(place, nowhere(place->type));
@@ -168,45 +171,37 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw)
 
 /* ---- Repointing: any context, not preemptible ---- */
 
-/* @from: NULL, or the address that this CPU has to watch now */
-static int repoint_here(struct trace_wprobe *tw, const unsigned long *from,
-			const struct perf_event_attr *attr)
+/* @from: NULL, or an address: change nothing unless this CPU watches it */
+static int repoint(struct trace_wprobe *tw, const struct bp_version *v,
+		   const unsigned long *from, bool this_cpu)
 {
-	struct perf_event *bp = READ_ONCE(*this_cpu_ptr(tw->events));
+	if (!this_cpu)
+		return bp_wide_repoint(tw->events, v, from);
 
-	if (!bp)
-		return -ENODEV;
 	WRITE_ONCE(tw->used_locally, true);
-	return from ? modify_wide_hw_breakpoint_local_from(bp, *from, attr) :
-		      modify_wide_hw_breakpoint_local(bp, attr);
+	return bp_wide_repoint_local(tw->events, v, from);
+}
+
+static int prepare(const struct trace_wprobe *tw, unsigned long addr,
+		   struct bp_version *v)
+{
+	if (addr < TASK_SIZE_MAX)
+		return -EINVAL;
+	return bp_wide_prepare_at(tw->events, &tw->nothing, addr, v);
 }
 
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 {
-	struct perf_event_attr attr = attr_of(&tw->place, addr);
+	struct bp_version v __uninitialized;
 
-	/* An address that is not aligned is refused by the layer. */
-	if (addr < TASK_SIZE_MAX)
-		return -EINVAL;
-	return this_cpu ? repoint_here(tw, NULL, &attr) :
-			  modify_wide_hw_breakpoint(tw->events, &attr);
+	return prepare(tw, addr, &v) ?: repoint(tw, &v, NULL, this_cpu);
 }
 
 bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr)
 {
-	return can_watch(&tw->place, addr);
-}
+	struct bp_version v;
 
-/* Whether this CPU watches @addr; true if it has no event just now. */
-static bool watches_here(struct trace_wprobe *tw, unsigned long addr)
-{
-	struct perf_event *bp = READ_ONCE(*this_cpu_ptr(tw->events));
-	struct hw_breakpoint_range range;
-
-	if (!bp)
-		return true;
-	read_wide_hw_breakpoint_local(bp, &range);
-	return range.addr == addr;
+	return !prepare(tw, addr, &v);
 }
 
 /* Where CPUs differ, this one knows only what it watches itself. */
@@ -214,23 +209,18 @@ bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
 			    bool this_cpu)
 {
 	if (from)
-		return watches_here(tw, *from);
+		return bp_wide_addr_here(tw->events) == *from;
 	if (!this_cpu && READ_ONCE(tw->used_locally))
 		return true;
-	return !watches_here(tw, nowhere(tw->place.type));
+	return bp_wide_addr_here(tw->events) != tw->nothing.range.addr;
 }
 
 int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
 		       bool this_cpu)
 {
-	struct perf_event_attr attr = attr_of(&tw->place, nowhere(tw->place.type));
-
 	if (!from && !trace_wprobe_can_clear(tw, NULL, this_cpu))
 		return -EAGAIN;
-	if (this_cpu)
-		return repoint_here(tw, from, &attr);
-	return from ? modify_wide_hw_breakpoint_from(tw->events, *from, &attr) :
-		      modify_wide_hw_breakpoint(tw->events, &attr);
+	return repoint(tw, &tw->nothing, from, this_cpu);
 }
 
 bool trace_wprobe_is_settled(const struct trace_wprobe *tw)
@@ -303,7 +293,6 @@ trace_hit(struct trace_wprobe *tw, struct wprobe_hit *hit, struct pt_regs *regs,
 	trace_event_buffer_commit(&fbuffer);
 }
 
-/* For perf and BPF */
 static void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
 			struct pt_regs *regs)
 {
@@ -319,7 +308,7 @@ static void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
 		return;
 
 	dsize = __get_data_size(&tw->tp, regs, hit);
-	/* perf puts a u32 before it and wants the sum to be aligned. */
+	/* perf puts a u32 before the record and requires the sum to be aligned. */
 	size = ALIGN(sizeof(*entry) + tw->tp.size + dsize + sizeof(u32), sizeof(u64));
 	size -= sizeof(u32);
 	entry = perf_trace_buf_alloc(size, NULL, &rctx);
@@ -332,8 +321,8 @@ static void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
 NOKPROBE_SYMBOL(profile_hit);
 
 /*
- * @data tells the address that the register held at the hit: the event may have
- * been repointed since.
+ * Take the address from @data: the event may have been repointed since the hit, so
+ * that bp->attr.bp_addr is another one.
  */
 static void wprobe_hit(struct perf_event *bp, struct perf_sample_data *data,
 		       struct pt_regs *regs)
@@ -343,7 +332,7 @@ static void wprobe_hit(struct perf_event *bp, struct perf_sample_data *data,
 	struct wprobe_hit hit = { .addr = data->addr };
 	struct event_file_link *link;
 
-	/* A dump of all memory reads it. */
+	/* Code that reads all memory, such as a dump, also reads wprobe_nowhere. */
 	if (hit.addr == nowhere(tw->place.type))
 		return;
 
@@ -431,7 +420,7 @@ static const char *wprobe_errors[] = {
 
 #define HOLDERS_SIZE	256
 
-/* A comment for the definition in the error log */
+/* Appends the holders of the registers to a command, as a comment. */
 static void print_holders(char *buf, size_t size)
 {
 	char *holders __free(kfree) = kmalloc(HOLDERS_SIZE, GFP_KERNEL);
@@ -443,7 +432,7 @@ static void print_holders(char *buf, size_t size)
 		snprintf(buf, size, " # held by %s", holders);
 }
 
-/* The reason for which an event cannot be enabled goes to the error log. */
+/* Logs to the error log of tracefs why an event cannot be enabled. */
 static void log_enable_error(struct trace_wprobe *tw, struct trace_array *tr, int err)
 {
 	size_t size = PLACE_SIZE + 2 * MAX_EVENT_NAME_LEN + HOLDERS_SIZE;
@@ -472,12 +461,16 @@ static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
 		return err;
 	}
 
+	attr = attr_of(&tw->place, nowhere(tw->place.type));
+	/* Without an architecture that repoints, nothing is prepared and triggers fail. */
+	if (bp_wide_prepare(events, &attr, &tw->nothing))
+		tw->nothing = (struct bp_version) { .range.addr = attr.bp_addr };
 	tw->used_locally = false;
 	tw->events = events;
 	return 0;
 }
 
-/* No handler of it runs when this returns. */
+/* No handler of the breakpoint runs after the return. */
 static void disarm_wprobe(struct trace_wprobe *tw)
 {
 	unregister_wide_hw_breakpoint(tw->events);
@@ -521,7 +514,7 @@ static int disable_wprobe(struct trace_wprobe *tw, struct trace_event_file *file
 		trace_probe_clear_flag(&tw->tp, TP_FLAG_TRACE);
 	if (!trace_probe_is_enabled(&tw->tp))
 		disarm_wprobe(tw);
-	/* Hits that came before may still walk the files: this waits for them. */
+	/* Handlers may still walk the list of files: this waits for them. */
 	if (file)
 		trace_probe_remove_file(&tw->tp, file);
 
@@ -552,8 +545,8 @@ static int wprobe_register(struct trace_event_call *call, enum trace_reg type,
 
 #ifdef CONFIG_PERF_EVENTS
 /*
- * To count the hits takes a register of every CPU, and tells when the kernel
- * accesses its memory: unlike those of a tracepoint they are not for every user.
+ * Counting hits takes a register of every CPU and discloses when the kernel accesses
+ * its memory.  So it requires privileges that counting a tracepoint does not.
  */
 static int wprobe_perf_perm(struct trace_event_call *call, struct perf_event *event)
 {
@@ -604,7 +597,7 @@ static int parse_access(const char *arg, size_t len, struct wprobe_place *place)
 	return -EINVAL;
 }
 
-/* Cuts ":LEN" off @text, which is at @offset of the argument. */
+/* Removes ":LEN" from the end of @text, which is at @offset of the argument. */
 static int parse_len(char *text, int offset, struct wprobe_place *place)
 {
 	char *colon = strrchr(text, ':');
@@ -612,7 +605,7 @@ static int parse_len(char *text, int offset, struct wprobe_place *place)
 	place->len = WPROBE_DEFAULT_LEN;
 	if (place->type == HW_BREAKPOINT_X)
 		place->len = sizeof(long);
-	/* Else what follows is the symbol of a module. */
+	/* The text after the colon is a symbol: this is MODULE:SYMBOL without LEN. */
 	if (!colon || (colon[1] && !isdigit(colon[1])))
 		return 0;
 
@@ -657,7 +650,7 @@ static unsigned long resolve(const struct wprobe_place *place)
 }
 
 #ifdef CONFIG_MODULES
-/* Names the module: without it the symbol could be found in another one later. */
+/* Add the module, or another module's symbol of this name might be found later. */
 static char *full_symbol(const char *symbol)
 {
 	char name[MODULE_NAME_LEN] = "";
@@ -673,7 +666,10 @@ static char *full_symbol(const char *symbol)
 		       kstrdup(symbol, GFP_KERNEL);
 }
 
-/* Whether @addr is in a module whose notifiers of MODULE_STATE_GOING may have run */
+/*
+ * Returns true if @addr is in a module that is being unloaded, for which
+ * wprobe_module_callback() may already have run.
+ */
 static bool is_going(unsigned long addr)
 {
 	struct module *mod;
@@ -765,14 +761,14 @@ static int parse_place(const char *arg, struct wprobe_place *place)
 	return parse_addr(text, offset, place);
 }
 
-/* A name for an event that was given none */
+/* Makes a name for an event whose definition has none. */
 static void make_name(char *buf, const struct wprobe_place *place)
 {
 	const char *access = access_names[place->type];
 
 	if (place->symbol)
-		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_%s_%ld", access, place->symbol,
-			 place->offset);
+		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_%s_%s%ld", access, place->symbol,
+			 place->offset < 0 ? "minus_" : "", abs(place->offset));
 	else if (place->addr == nowhere(place->type))
 		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_nowhere", access);
 	else
@@ -790,7 +786,7 @@ static void free_wprobe(struct trace_wprobe *tw)
 	kfree(tw);
 }
 
-/* Takes @place over, if it does not fail. */
+/* On success the event owns @place->symbol. */
 static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
 					 const struct wprobe_place *place, int nargs)
 {
@@ -831,7 +827,7 @@ static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[
 		trace_probe_log_set_index(i + 2);
 		ctx.offset = 0;
 		err = traceprobe_parse_probe_arg(&tw->tp, i, argv[i], &ctx);
-		/* Symbols after an "@" */
+		/* Resolve arguments of the form @SYMBOL. */
 		if (!err)
 			err = traceprobe_update_arg(&tw->tp.args[i]);
 	}
@@ -841,8 +837,8 @@ static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[
 }
 
 /*
- * The module may have gone, or come again, after the place was parsed; from now on
- * wprobe_module_callback() finds the event.
+ * A module may have been unloaded or loaded since the place was parsed, when
+ * wprobe_module_callback() did not yet find the event.
  */
 static void resolve_again(struct wprobe_place *place)
 {
@@ -873,7 +869,7 @@ static int register_wprobe(struct trace_wprobe *tw)
 	return err;
 }
 
-/* @place: is used up if it does not fail */
+/* On success the event owns @place->symbol. */
 static int create_from(const char *group, const char *event,
 		       struct wprobe_place *place, int argc, const char *argv[])
 {
@@ -939,7 +935,7 @@ static int parse_command(int argc, const char *argv[])
 
 	if (argv[0][0] != 'w' || (argv[0][1] && argv[0][1] != ':'))
 		return -ECANCELED;
-	/* Arguments read any memory, as those of kprobe events do. */
+	/* Arguments can read any memory, like those of kprobe events. */
 	err = security_locked_down(LOCKDOWN_KPROBES);
 	if (err)
 		return err;
@@ -959,7 +955,7 @@ static int release_wprobe(struct dyn_event *ev)
 {
 	struct trace_wprobe *tw = to_wprobe(ev);
 
-	/* Enabled, or a trigger has a reference to it, or perf or an instance */
+	/* A user has enabled the event, or holds a reference to it. */
 	if (trace_probe_is_enabled(&tw->tp) ||
 	    trace_event_dyn_busy(trace_probe_event_call(&tw->tp)) ||
 	    trace_probe_unregister_event_call(&tw->tp))
@@ -1010,7 +1006,7 @@ static int show_wprobe(struct seq_file *m, struct dyn_event *ev)
 	return 0;
 }
 
-/* ---- Modules that come and go ---- */
+/* ---- Loading and unloading of modules ---- */
 
 #ifdef CONFIG_MODULES
 static bool is_in_module(const struct wprobe_place *place, struct module *mod)
@@ -1021,7 +1017,7 @@ static bool is_in_module(const struct wprobe_place *place, struct module *mod)
 	       place->symbol[len] == ':';
 }
 
-/* An address says nothing of a module that comes. */
+/* An address does not follow a module that is loaded: it names no symbol. */
 static bool is_concerned(const struct wprobe_place *place, struct module *mod,
 			 bool coming)
 {
@@ -1031,8 +1027,8 @@ static bool is_concerned(const struct wprobe_place *place, struct module *mod,
 }
 
 /*
- * The symbol may have moved, and in a new version of the module be gone.  What was
- * defined as an address of a module that goes becomes nothing.
+ * Resolves the symbol again: a module is loaded at another address each time, and may
+ * lack the symbol now.  When the module is unloaded the event watches nothing.
  */
 static void follow_module(struct trace_wprobe *tw, bool coming)
 {
@@ -1047,10 +1043,57 @@ static void follow_module(struct trace_wprobe *tw, bool coming)
 
 	attr = attr_of(&tw->place, addr);
 	if (modify_wide_hw_breakpoint(tw->events, &attr))
-		pr_warn("%s goes on watching memory of a module that is gone\n",
+		pr_warn("%s still watches memory of a module that is unloaded\n",
 			trace_probe_name(&tw->tp));
-	/* The memory is freed, or used, after this. */
+	/* No CPU may watch the memory after it is freed, nor miss an access to it. */
 	synchronize_wide_hw_breakpoint(tw->events);
+}
+
+/**
+ * struct leaving - a watch event that is to leave the memory of a module
+ * @tw: the event, enabled
+ * @mod: the module, which goes
+ */
+struct leaving {
+	struct trace_wprobe	*tw;
+	struct module		*mod;
+};
+
+/* On each CPU: a trigger may have pointed this one alone. */
+static void leave_module_here(void *data)
+{
+	const struct leaving *l = data;
+	unsigned long addr;
+
+	/* An NMI may repoint in between: look again. */
+	do {
+		addr = bp_wide_addr_here(l->tw->events);
+		if (!within_module(addr, l->mod))
+			return;
+	} while (bp_wide_repoint_local(l->tw->events, &l->tw->nothing, &addr) == -EAGAIN);
+}
+
+/*
+ * A trigger may have pointed an event into the module.  CPUs that come online later
+ * watch what the whole set was pointed to last.
+ */
+static void leave_module(struct trace_wprobe *tw, struct module *mod)
+{
+	struct leaving l = { .tw = tw, .mod = mod };
+
+	if (within_module(bp_wide_newest_addr(tw->events), mod))
+		bp_wide_repoint(tw->events, &tw->nothing, NULL);
+	on_each_cpu(leave_module_here, &l, 1);
+	/* The memory is freed after this. */
+	synchronize_wide_hw_breakpoint(tw->events);
+}
+
+static void follow_or_leave(struct trace_wprobe *tw, struct module *mod, bool coming)
+{
+	if (is_concerned(&tw->place, mod, coming))
+		follow_module(tw, coming);
+	else if (!coming && tw->events)
+		leave_module(tw, mod);
 }
 
 static int wprobe_module_callback(struct notifier_block *nb, unsigned long state,
@@ -1064,9 +1107,8 @@ static int wprobe_module_callback(struct notifier_block *nb, unsigned long state
 
 	guard(mutex)(&event_mutex);
 	for_each_dyn_event(ev) {
-		if (ev->ops == &trace_wprobe_ops &&
-		    is_concerned(&to_wprobe(ev)->place, data, coming))
-			follow_module(to_wprobe(ev), coming);
+		if (ev->ops == &trace_wprobe_ops)
+			follow_or_leave(to_wprobe(ev), data, coming);
 	}
 
 	return NOTIFY_DONE;
@@ -1095,7 +1137,7 @@ static int __init trace_wprobe_init(void)
 	if (!err)
 		err = dyn_event_register(&trace_wprobe_ops);
 	if (err)
-		pr_warn("no watch events: %d\n", err);
+		pr_warn("cannot register watch events: %d\n", err);
 
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Watch events: between the events and their triggers.
+ * Watch events: what their triggers call.
  */
 #ifndef _KERNEL_TRACE_WPROBE_H
 #define _KERNEL_TRACE_WPROBE_H
@@ -17,12 +17,12 @@ struct trace_wprobe;
  * trace_wprobe_from_call - find the watch event of an event call
  * @call: the call of any event
  *
- * Return: the watch event, NULL if @call is that of another kind of event.
+ * Return: the watch event, or NULL if @call belongs to another kind of event.
  */
 struct trace_wprobe *trace_wprobe_from_call(struct trace_event_call *call);
 
 /**
- * trace_wprobe_len - tell how many bytes a watch event watches
+ * trace_wprobe_len - get the number of bytes that a watch event watches
  * @tw: the watch event
  */
 unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
@@ -31,12 +31,12 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
  * trace_wprobe_set - make an enabled event watch another address
  * @tw: the event
  * @addr: the address
- * @this_cpu: on this CPU only
+ * @this_cpu: repoint @tw on this CPU only
  *
  * Context: Any; not preemptible.
- * Return: 0; -EINVAL for an address that is no kernel address, not aligned to the
- * length of @tw, or must not be watched; -EOPNOTSUPP where breakpoints cannot be
- * repointed; -ENODEV if this CPU alone was asked for and is going offline.
+ * Return: 0; -EINVAL if @addr is not a kernel address, is not aligned to the length
+ * of @tw, or must not be watched; -EOPNOTSUPP if the architecture cannot repoint
+ * breakpoints; -ENODEV if @this_cpu is set and this CPU is going offline.
  */
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu);
 
@@ -50,10 +50,10 @@ int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr);
 
 /**
- * trace_wprobe_can_clear - tell whether trace_wprobe_clear() has something to clear
+ * trace_wprobe_can_clear - tell whether trace_wprobe_clear() may change anything
  * @tw: an enabled event
  * @from: as for trace_wprobe_clear()
- * @this_cpu: likewise
+ * @this_cpu: as for trace_wprobe_clear()
  *
  * Context: Any; not preemptible.
  */
@@ -63,18 +63,18 @@ bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
 /**
  * trace_wprobe_clear - make an enabled event watch nothing
  * @tw: the event
- * @from: NULL, or the address that it has to watch now
- * @this_cpu: on this CPU only
+ * @from: NULL, or an address: change nothing unless this CPU watches it
+ * @this_cpu: repoint @tw on this CPU only
  *
  * Context: Any; not preemptible.
- * Return: 0; -EAGAIN if @tw watches something else, or nothing already; else as
- * trace_wprobe_set().
+ * Return: 0; -EAGAIN if this CPU does not watch *@from, or @tw watches nothing
+ * already; other errors as trace_wprobe_set().
  */
 int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
 		       bool this_cpu);
 
 /**
- * trace_wprobe_is_settled - tell whether all CPUs watch what was set last
+ * trace_wprobe_is_settled - tell whether all CPUs watch the address that was set last
  * @tw: an event that is enabled
  *
  * Context: Any.

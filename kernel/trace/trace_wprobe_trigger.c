@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Triggers that point watch events to the object that another event is about.
+ * Triggers that make a watch event watch an address in the record of another event.
  *
  *   set_wprobe:EVENT:FIELD[+|-OFFS][:this_cpu][:COUNT] [if FILTER]
  *   set_wprobe:EVENT:(TYPE)FIELD->MEMBER[.MEMBER...][:this_cpu][:COUNT] [if FILTER]
  *   clear_wprobe:EVENT[:FIELD...][:this_cpu][:COUNT] [if FILTER]
  *
- * A trigger runs wherever its event happens, in NMI and #DB too.  All it does
- * there is to read the field and to call trace_wprobe_set() or _clear(), which
+ * A trigger runs in any context in which its event is hit, NMI and #DB included.  It
+ * only reads the field and calls trace_wprobe_set() or trace_wprobe_clear(), which
  * take no lock.
  *
- * COUNT is how often the trigger has yet to do something.  A run that changes
- * nothing, because the address cannot be watched or is not the one to clear, takes
- * nothing off.
+ * COUNT is how many times the trigger may still repoint the watch event.  A run that
+ * changes nothing, because the address cannot be watched or is not the one to clear,
+ * does not decrement it.
  *
- * Locking: event_mutex.  A trigger holds a reference to its own event, and to its
- * watch event, which it keeps enabled, softly, from before it can run until no CPU
- * runs it any more.
+ * Locking: event_mutex.  A trigger holds a reference to the event that has it, and to
+ * its watch event.  It softly enables the watch event before it can run, and disables
+ * it when no CPU runs the trigger any more.
  */
 
 #include <linux/atomic.h>
@@ -36,16 +36,16 @@
 #include "trace_wprobe.h"
 
 /**
- * struct wprobe_trigger - what a trigger does
+ * struct wprobe_trigger - private data of a trigger
  * @tw: the watch event
- * @file: its file in the instance of the trigger
+ * @file: file of @tw in the instance of the trigger
  * @call: the event that has the trigger
  * @field: field of @call that holds an address, or NULL
- * @expr: @field with offset or member, as it was written
+ * @expr: @field with offset or member, as in the command
  * @offset: added to the address
- * @clear: stop watching
- * @this_cpu: on the CPU that runs the trigger only
- * @refused: how many addresses could not be watched
+ * @clear: clear_wprobe, not set_wprobe
+ * @this_cpu: repoint @tw only on the CPU that runs the trigger
+ * @refused: number of addresses that could not be watched
  */
 struct wprobe_trigger {
 	struct trace_wprobe		*tw;
@@ -66,7 +66,7 @@ static unsigned long address_in(const struct wprobe_trigger *wt, void *rec)
 	return *(unsigned long *)(rec + wt->field->offset);
 }
 
-/* Takes one off the count, but nothing off no limit. False if none is left. */
+/* Decrements the count, unless it is unlimited.  Returns false if it is 0. */
 static bool take_count(struct event_trigger_data *data)
 {
 	unsigned long count = READ_ONCE(data->count);
@@ -92,15 +92,19 @@ static void give_count_back(struct event_trigger_data *data)
 }
 
 /*
- * A run that will change nothing must not take the last one off the count, not even
- * for a moment: a run that would change something, on another CPU or interrupting
- * this one, finds none left then.
+ * Checks the address before it decrements the count.  If a run that changes nothing
+ * decremented the count from 1 to 0 and restored it afterwards, a run that would
+ * change something, on another CPU or in an interrupt, could find 0 in between.
  */
 static bool take_count_to_set(struct event_trigger_data *data, unsigned long addr)
 {
 	struct wprobe_trigger *wt = data->private_data;
+	unsigned long count = READ_ONCE(data->count);
 
-	if (READ_ONCE(data->count) && !trace_wprobe_can_watch(wt->tw, addr)) {
+	/* Nothing to take: trace_wprobe_set() checks the address. */
+	if (count == -1UL)
+		return true;
+	if (count && !trace_wprobe_can_watch(wt->tw, addr)) {
 		atomic_long_inc(&wt->refused);
 		return false;
 	}
@@ -112,6 +116,9 @@ static bool take_count_to_clear(struct event_trigger_data *data,
 {
 	struct wprobe_trigger *wt = data->private_data;
 
+	/* Nothing to take: trace_wprobe_clear() looks for itself. */
+	if (READ_ONCE(data->count) == -1UL)
+		return true;
 	if (!trace_wprobe_can_clear(wt->tw, from, wt->this_cpu))
 		return false;
 	return take_count(data);
@@ -125,7 +132,7 @@ static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer
 
 	if (!rec)
 		return;
-	/* An allocation that failed gives nothing to watch. */
+	/* NULL, as when the event traces an allocation that failed */
 	base = address_in(wt, rec);
 	if (!base || !take_count_to_set(data, base + wt->offset))
 		return;
@@ -186,11 +193,11 @@ static const char *trigger_errors[] = { ERRORS };
  * @file: the event that gets the trigger
  * @name: "set_wprobe" or "clear_wprobe"
  * @command: the whole command, for the error log
- * @start: text that @command ends with, which the parser cuts into pieces
- * @base: where @start is in @command
- * @remove: take a trigger away
- * @wt: what comes out
- * @count: likewise, text or NULL
+ * @start: the end of @command, which the parser splits at colons
+ * @base: offset of @start in @command
+ * @remove: the command removes a trigger
+ * @wt: result: the trigger
+ * @count: result: text of COUNT, or NULL
  */
 struct wprobe_parse {
 	struct trace_event_file	*file;
@@ -203,7 +210,7 @@ struct wprobe_parse {
 	const char		*count;
 };
 
-/* @at: the piece that is wrong */
+/* @at: the part of p->start that is invalid */
 static int parse_error(const struct wprobe_parse *p, const char *at, int type, int err)
 {
 	tracing_log_err(p->file->tr, p->name, p->command, trigger_errors, type,
@@ -213,7 +220,7 @@ static int parse_error(const struct wprobe_parse *p, const char *at, int type, i
 
 #define parse_error(p, at, type, err)	parse_error(p, at, WP_ERR_##type, err)
 
-/* ---- Parsing: pieces between colons ---- */
+/* ---- Parsing: text between colons ---- */
 
 static int parse_event(struct wprobe_parse *p, char *piece)
 {
@@ -270,7 +277,7 @@ static int parse_field(struct wprobe_parse *p, char *piece)
 }
 
 #ifdef CONFIG_PROBE_EVENTS_BTF_ARGS
-/* MEMBER[.MEMBER...]: adds up the offsets. */
+/* @path: MEMBER[.MEMBER...], whose offsets are added to the offset of the trigger */
 static int add_members(struct wprobe_parse *p, struct btf *btf,
 		       const struct btf_type *type, char *path)
 {
@@ -346,7 +353,7 @@ static bool is_count(const char *piece)
 	       str_has_prefix(piece, "count=");
 }
 
-/* The piece after the event: a field, if there is one at all */
+/* The field, which may be absent in clear_wprobe and when a trigger is removed */
 static int parse_expr(struct wprobe_parse *p, char **pieces)
 {
 	char *piece = *pieces;
@@ -365,7 +372,7 @@ static int parse_expr(struct wprobe_parse *p, char **pieces)
 	return *piece == '(' ? parse_typed_field(p, piece) : parse_field(p, piece);
 }
 
-/* [:this_cpu][:COUNT]; what a trigger prints, it takes as well */
+/* [:this_cpu][:COUNT], also as print_trigger() prints them */
 static int parse_options(struct wprobe_parse *p, char *pieces)
 {
 	char *piece;
@@ -426,8 +433,8 @@ static void release_events(struct wprobe_trigger *wt)
 }
 
 /*
- * The trigger is on no list, but CPUs may be running it: the watch event is
- * disabled, and its breakpoints freed, only after the last of them.
+ * The trigger is on no list, but CPUs may still be running it.  Wait for them before
+ * the watch event is disabled and its breakpoints are freed.
  */
 static void free_trigger(struct event_trigger_data *data)
 {
@@ -441,13 +448,13 @@ static void free_trigger(struct event_trigger_data *data)
 	free_wt(wt);
 }
 
-/* To remove a trigger its event is enough. */
+/* A command without a field removes a trigger with any field. */
 static bool is_meant(const struct wprobe_trigger *wt, const struct wprobe_trigger *other)
 {
 	return !wt->expr || (other->expr && !strcmp(wt->expr, other->expr));
 }
 
-/* Two triggers that set the same event from the same event exclude each other. */
+/* An event has one set_wprobe for a watch event, and one clear_wprobe for each field. */
 static bool excludes(const struct wprobe_trigger *wt, const struct wprobe_trigger *other)
 {
 	return !wt->clear || !strcmp(wt->expr ?: "", other->expr ?: "");
@@ -523,16 +530,16 @@ static int enable_softly(struct trace_event_file *file)
 {
 	int err = trace_event_enable_disable(file, 1, 1);
 
-	/* The failed call has left its count and the flags. */
+	/* The failed call has incremented the count and set the flags: undo this. */
 	if (err)
 		trace_event_enable_disable(file, 0, 1);
 	return err;
 }
 
 /*
- * Takes a reference to the watch event and enables it, softly.  The event that gets
- * the trigger stays, too: events of a module that is unloaded go without asking
- * their triggers.
+ * Takes a reference to the watch event and softly enables it.  Also takes one to the
+ * event that gets the trigger: otherwise its module could be unloaded, which frees
+ * the event without calling free_trigger().
  */
 static int hold_events(struct wprobe_parse *p)
 {
@@ -553,7 +560,7 @@ static int hold_events(struct wprobe_parse *p)
 	return err;
 }
 
-/* From here on @data has @p->wt, if this does not fail. */
+/* On success @data owns @p->wt. */
 static int add_data(struct wprobe_parse *p, struct event_command *cmd_ops,
 		    struct event_trigger_data *data, char *filter)
 {
@@ -598,7 +605,7 @@ static int add_trigger(struct wprobe_parse *p, struct event_command *cmd_ops,
 	return err;
 }
 
-/* @text: what comes after the name of the command and a colon */
+/* @text: the command after its name and a colon */
 static int parse_text(struct wprobe_parse *p, struct event_command *cmd_ops,
 		      char *text)
 {
@@ -652,7 +659,7 @@ static void print_event(struct seq_file *m, const struct trace_event_call *call)
 	seq_puts(m, trace_event_name((struct trace_event_call *)call));
 }
 
-/* In brackets, which tests cut off: what the user should know but cannot set */
+/* In brackets, unlike the parts that the user can write: tests remove it. */
 static void print_state(struct seq_file *m, struct wprobe_trigger *wt)
 {
 	long refused = atomic_long_read(&wt->refused);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * repoint_breakpoint.c - watch a variable of the kernel, and another one later
+ * repoint_breakpoint.c - watch a variable of the kernel, and later another one
  *
  * usage: modprobe repoint_breakpoint ksym=0x$(awk '$3 == "jiffies" { print $1 }' /proc/kallsyms)
  *	  echo 1 > /sys/kernel/tracing/events/repoint_breakpoint/enable
  *	  echo system_freezable_wq > /sys/module/repoint_breakpoint/parameters/ksym
  *
- * Shows how a kernel-wide breakpoint is registered once and pointed elsewhere as
- * often as need be: it keeps its register, and nothing can fail half way.  Hits are
- * events: a handler runs in #DB, where printk() is no good idea.
+ * Shows how a kernel-wide breakpoint is registered once and repointed any number of
+ * times: it keeps its register, and a change that fails leaves it as it was.  The
+ * handler records hits as trace events, because it runs in #DB, where printk() should
+ * not be called.
  */
 #include <linux/err.h>
 #include <linux/hw_breakpoint_wide.h>
@@ -22,13 +23,12 @@
 #include "repoint_breakpoint_trace.h"
 
 /*
- * The parameter is written under the lock of the parameters of this module, also
- * while the module is initialized and after its exit: they take that lock as well.
- * NULL then.
+ * NULL before init and after exit.  The parameter can be written at these times, too,
+ * under the module's parameter lock; so init and exit take this lock.
  */
 static struct perf_event * __percpu *breakpoints;
 
-/* @data tells what was watched at the hit, even if that has changed since. */
+/* @data has the address that was watched at the hit, even if it has changed since. */
 static void on_hit(struct perf_event *bp, struct perf_sample_data *data,
 		   struct pt_regs *regs)
 {
@@ -36,8 +36,8 @@ static void on_hit(struct perf_event *bp, struct perf_sample_data *data,
 }
 
 /*
- * An address, or a symbol that is exported to modules under the GPL, whose module
- * is kept.
+ * @name: an address, or a symbol that is exported to GPL modules; put_address()
+ * releases the reference to its module.
  */
 static unsigned long get_address(const char *name)
 {
@@ -82,14 +82,14 @@ static int watch(const char *name)
 		put_address(name);
 		return err;
 	}
-	/* No CPU watches the old symbol any more: its module may go. */
+	/* No CPU may watch the old symbol when its module is unloaded. */
 	synchronize_wide_hw_breakpoint(breakpoints);
 	put_address(ksym);
 	strscpy(ksym, name, sizeof(ksym));
 	return 0;
 }
 
-/* Before the module is initialized @val says what to begin with. */
+/* Before init @val is only stored, for start(). */
 static int set_ksym(const char *val, const struct kernel_param *kp)
 {
 	char name[KSYM_NAME_LEN];
@@ -155,5 +155,5 @@ static void __exit repoint_breakpoint_exit(void)
 }
 module_exit(repoint_breakpoint_exit);
 
-MODULE_DESCRIPTION("Watch a variable of the kernel, and another one later");
+MODULE_DESCRIPTION("Watch a variable of the kernel, and later another one");
 MODULE_LICENSE("GPL");

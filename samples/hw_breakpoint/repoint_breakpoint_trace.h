@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The one way in which repoint_breakpoint.c says anything.
+ * Trace event for the hits of repoint_breakpoint.c.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM repoint_breakpoint

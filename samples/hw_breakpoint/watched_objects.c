@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * watched_objects.c - objects that come and go, for watch events to follow
+ * watched_objects.c - objects that are allocated and freed, for watch events to follow
  *
- * A write of N to the parameter "corrupt" makes N objects, all of which have the
- * state that they should have but one: a stray write has changed it.  A write of N
- * to "storm" makes N objects, one after the other; all CPUs write to each while it
- * is allocated, and once more before its memory is freed.
+ * Writing N to the parameter "corrupt" makes N objects; a stray write corrupts the
+ * state of one of them.  Writing N to "storm" makes N objects, one after the other; all
+ * CPUs write to each object while it is allocated, and once more between the event
+ * object_free and the actual kfree().
  *
- * The events watched_objects:object_alloc and :object_free say where an object is.
+ * The events watched_objects:object_alloc and :object_free have the address of an object.
  * See Documentation/trace/wprobetrace.rst.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -27,10 +27,10 @@
 #define MAX_OBJECTS	100000
 
 /**
- * struct object - what is watched
+ * struct object - an object to be watched
  * @id: number of the object
- * @state: what nothing but the object's owner should write
- * @payload: for others
+ * @payload: written by fill_payload()
+ * @state: only write_by_all() may write it
  */
 struct object {
 	u64	id;
@@ -58,14 +58,14 @@ static noinline void free_object(struct object *object)
 	kfree(object);
 }
 
-/* ---- One of many is corrupted ---- */
+/* ---- "corrupt": a stray write to one of many objects ---- */
 
 static noinline void fill_payload(struct object *object)
 {
 	WRITE_ONCE(object->payload, object->id);
 }
 
-/* The bug: it takes one object for a longer one. */
+/* The bug: writes two words of payload, of which the second is object::state. */
 static noinline void fill_long_payload(struct object *object)
 {
 	fill_payload(object);
@@ -100,14 +100,14 @@ static void corrupt_one(struct object **objects, unsigned int nr)
 		free_object(objects[i]);
 }
 
-/* ---- All CPUs write to all objects ---- */
+/* ---- "storm": all CPUs write to all objects ---- */
 
 static struct object *storm_object;
 static atomic_t storm_writes;
 
 static unsigned int writes;
 module_param(writes, uint, 0444);
-MODULE_PARM_DESC(writes, "how many writes the last storm made to objects that were allocated");
+MODULE_PARM_DESC(writes, "number of writes of the last storm to objects that were allocated");
 
 static void count_write(void *unused)
 {
@@ -124,9 +124,8 @@ static void do_nothing(void *unused)
 }
 
 /*
- * What a trigger has queued on other CPUs has been done there when this returns: a
- * function that is waited for may run before what was queued earlier, but not a
- * second one.
+ * Wait until other CPUs have repointed what a trigger has queued.  A first call of
+ * on_each_cpu() may overtake an irq_work that was queued earlier, a second one cannot.
  */
 static void settle(void)
 {
@@ -134,7 +133,7 @@ static void settle(void)
 	on_each_cpu(do_nothing, NULL, 1);
 }
 
-/* One after the other: the value that is seen is that of the write. */
+/* One CPU after the other, so that a record has the value of the write that caused it. */
 static void write_on_each(smp_call_func_t func)
 {
 	int cpu;
@@ -188,7 +187,7 @@ static const struct kernel_param_ops corrupt_ops = {
 	.set	= run_corrupt,
 };
 module_param_cb(corrupt, &corrupt_ops, NULL, 0200);
-MODULE_PARM_DESC(corrupt, "make so many objects, and corrupt one");
+MODULE_PARM_DESC(corrupt, "make this many objects, and corrupt one");
 
 static int run_storm(const char *val, const struct kernel_param *kp)
 {
@@ -211,9 +210,9 @@ static const struct kernel_param_ops storm_ops = {
 	.set	= run_storm,
 };
 module_param_cb(storm, &storm_ops, NULL, 0200);
-MODULE_PARM_DESC(storm, "make so many objects, which all CPUs write to");
+MODULE_PARM_DESC(storm, "make this many objects, which all CPUs write to");
 
-/* Something with a symbol that goes with the module */
+/* A symbol to watch that is unloaded with the module */
 static u64 beacon;
 
 static int run_beacon(const char *val, const struct kernel_param *kp)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What happens to the objects of watched_objects.c.
+ * Trace events for the objects of watched_objects.c.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM watched_objects

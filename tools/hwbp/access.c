@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The instruction that made an access.  The decoder of the kernel knows lengths and
- * operands; it does not know which instructions use memory.
+ * The instruction that made an access.  The kernel's instruction decoder finds lengths
+ * and operands; which instructions access memory is decided here.
  */
 #include <asm/insn.h>
 

@@ -24,10 +24,9 @@ struct access_insn {
 bool access_decode(struct access_insn *insn, const uint8_t *code, size_t size, bool is64);
 
 /*
- * Find the instruction that made an access. @code starts at the start of an
- * instruction, and the processor reported the access at offset @end. @in_string: the
- * registers show that a string instruction at @end, if there is one, has just passed
- * the watched bytes.
+ * Find the instruction that made an access. @code starts at an instruction boundary, and
+ * the processor reported the access at offset @end. @in_string: a pointer register is
+ * just behind the watched bytes, as if a string instruction had accessed them.
  *
  * Returns the offset of the instruction, which ends at @end or, for a repeated string
  * instruction, starts there; -1 if no instruction boundary is at @end.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the breakpoints of this kernel offer, from sysfs.  The stock kernel has neither
- * format/ nor caps/.
+ * Features of the kernel's breakpoint PMU, from sysfs.  Kernels without flexible
+ * breakpoints have neither format/ nor caps/.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the breakpoints of this kernel offer, from sysfs. */
+/* Features of the kernel's breakpoint PMU, from sysfs. */
 #ifndef HWBP_CAPS_H
 #define HWBP_CAPS_H
 
@@ -9,7 +9,7 @@
 /* The bit of attr.config that is called @name in format/, 0 if there is none */
 uint64_t caps_config_bit(const char *name);
 
-/* Number of registers of each CPU; that of x86 if the kernel does not list it */
+/* Number of registers of each CPU; 4, as on x86, if sysfs does not show it */
 unsigned int caps_registers(bool execute);
 
 /* Print a note if the kernel has found that breakpoints do not fire. */

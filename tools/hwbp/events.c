@@ -2,11 +2,11 @@
 /*
  * Breakpoint events of perf.
  *
- * watch needs one event per thread and CPU: an inherited event can write into a ring
+ * watch needs one event per thread and CPU: an event with attr.inherit can have a ring
  * buffer only if it is bound to a CPU.  All events of a CPU write into the buffer of
- * a dummy event of this process, which outlives the watched threads.  For stat one
- * event per thread is enough.  Where the kernel has events of a whole process, one of
- * them replaces those of all threads.
+ * a dummy event of hwbp itself, which exists longer than the watched threads.  For stat
+ * one event per thread is enough.  If the kernel has process-wide events
+ * (format/process), one event per process is enough.
  */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
@@ -176,6 +176,7 @@ static void fill_attr(struct perf_event_attr *attr, const struct watch_options *
 	attr->bp_type = bp_type(opt->access);
 	attr->config = opt->flexible ? caps_config_bit("flexible") : 0;
 	attr->inherit = 1;
+	attr->inherit_thread = opt->no_children;
 	attr->exclude_kernel = !opt->kernel;
 	attr->exclude_hv = 1;
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
@@ -229,7 +230,11 @@ static int open_place(struct events *ev, size_t loc, pid_t tid, uint64_t config)
 	struct perf_evsel *evsel;
 	int err;
 
-	attr.config |= config;
+	if (config) {
+		attr.config |= config;
+		attr.inherit = 0;
+		attr.inherit_thread = 0;
+	}
 	attr.bp_addr = ev->locs[loc].address;
 	attr.bp_len = ev->opt->access == ACCESS_X ? sizeof(long) : ev->locs[loc].len;
 	evsel = perf_evsel__new(&attr);
@@ -308,14 +313,14 @@ static int open_all_threads(struct events *ev, const struct tids *tids)
 }
 
 /*
- * A thread that starts while its creator's events are being opened may inherit none,
- * some or all of them.  Close all events and start over until the list of threads is
- * the same before and after.
+ * A thread that starts while the events of its creator are being opened may inherit
+ * none, some or all of them.  If the list of threads has grown meanwhile, close all
+ * events and start over.
  *
- * The events are opened enabled.  If they were enabled afterwards, a thread that
- * starts at that time could inherit events that stay disabled: enabling a family of
- * events and inheriting them are not serialized by one lock once the perf contexts of
- * parent and child have been swapped.
+ * The events are opened enabled.  If they were opened disabled and then enabled, a
+ * thread that starts at that time could inherit events that stay disabled: once perf
+ * has swapped the contexts of parent and child, no single lock serializes the enabling
+ * of an event and its children with their inheritance.
  */
 static int open_threads(struct events *ev, const struct target *t)
 {
@@ -346,15 +351,16 @@ static int open_threads(struct events *ev, const struct target *t)
 
 /*
  * Open one event per place for the whole process where the kernel has such events, else
- * one per place and thread. The kernel may refuse them for what hwbp asks in addition,
- * such as attr.inherit: then events of threads are refused, too, or work.
+ * one per place and thread. Child processes inherit events of threads alone. The kernel
+ * may refuse events of a process for what hwbp asks in addition, such as -F: then events
+ * of threads are refused, too, or work.
  */
 static int open_target(struct events *ev, const struct target *t)
 {
 	uint64_t process = caps_config_bit("process");
 	int err;
 
-	if (!process)
+	if (!process || !ev->opt->no_children)
 		return open_threads(ev, t);
 	err = open_all_places(ev, t->pid, process);
 	if (err != EINVAL && err != EOPNOTSUPP) {
@@ -376,7 +382,7 @@ struct events *events_open(const struct watch_options *opt, const struct locatio
 	ev->opt = opt;
 	ev->locs = locs;
 	ev->nr_locs = nr;
-	/* One event a place, thread and CPU needs many descriptors. */
+	/* An event per place, thread and CPU needs many file descriptors. */
 	raise_file_limit();
 	fill_attr(&ev->attr, opt);
 	if (opt->record)
@@ -555,7 +561,7 @@ static void handle_map(const struct perf_event_header *header, const struct even
 		uint64_t addr;
 		uint64_t len;
 		uint64_t pgoff;
-		/* Device, inode and generation, or a build ID */
+		/* Device, inode and its generation, or a build ID */
 		uint8_t id[24];
 		uint32_t prot;
 		uint32_t flags;

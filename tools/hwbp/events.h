@@ -13,7 +13,7 @@
 
 struct events;
 
-/* The order in which perf samples registers. */
+/* Registers in the order in which perf samples them */
 enum user_reg {
 	USER_AX, USER_BX, USER_CX, USER_DX, USER_SI, USER_DI, USER_BP, USER_SP, USER_IP,
 	USER_R8, USER_R9, USER_R10, USER_R11, USER_R12, USER_R13, USER_R14, USER_R15,
@@ -68,8 +68,8 @@ struct event_ops {
 /**
  * struct counts - sums over all events of one place
  * @hits: number of accesses
- * @enabled_ns: time for which the threads ran
- * @running_ns: part of @enabled_ns in which they were watched
+ * @enabled_ns: time for which the watched threads ran
+ * @running_ns: part of @enabled_ns in which the place had a register
  * @lost: number of hits for which a ring buffer had no room
  */
 struct counts {

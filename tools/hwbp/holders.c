@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Explain that no register is available: which breakpoints hold the registers that the
- * threads of a process can use, and what to do.
+ * The message for ENOSPC: which breakpoints hold the registers of the threads of a
+ * process, and what to do.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ struct holders {
 static char *scope_text(const struct holding *h)
 {
 	if (h->pid != SLOTS_NO_TASK)
-		return xasprintf("thread %d (%s)", h->pid, h->comm);
+		return xasprintf("%s %d (%s)", h->process ? "process" : "thread", h->pid,
+				 h->comm);
 	if (h->cpu == SLOTS_ANY_CPU)
 		return xstrdup("all CPUs");
 	return xasprintf("CPU %d", h->cpu);
@@ -55,7 +56,7 @@ static char *name_text(const struct holders *holders, const struct holding *h)
 	return text;
 }
 
-/* Claims of one thread for several CPUs give the same line. */
+/* Skip a line that is there already: scope_text() does not show the CPU of a thread. */
 static void add_line(struct holders *holders, char *line)
 {
 	size_t i;

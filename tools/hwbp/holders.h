@@ -10,8 +10,8 @@ struct location;
 struct symbols;
 
 /*
- * Exit with a message that names the holders of the registers which @loc could not get
- * in the process @pid, as far as they are known, and what to do.
+ * Exit with a message: no register is available for @loc in the process @pid, which
+ * breakpoints hold the registers, if that can be read, and what to do.
  * @execute: @loc is an instruction; @flexible: its breakpoint is flexible.
  */
 void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,

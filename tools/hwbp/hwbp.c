@@ -10,7 +10,7 @@
  *   symbols       symbols of the program and its libraries
  *   variable      members of structures and arrays, from the debug information
  *   location      turn PLACE into an address and a length
- *   caps          what the kernel offers
+ *   caps          features of the kernel's breakpoints
  *   events        open breakpoint events and parse their records
  *   rings         ring buffers of events, and sorting of records by time
  *   tasks         names of threads

@@ -43,7 +43,7 @@ static int by_address(const void *a, const void *b)
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	/* Of several names of an address the last one is used: not "__bss_start". */
+	/* lookup() finds the last name of an address: prefer others to "__bss_start". */
 	return strcmp(x->name, y->name);
 }
 

@@ -19,9 +19,9 @@ struct location {
 };
 
 /*
- * Find the place that @text names. Returns false if the program has no such symbol,
- * and with @libraries no library either; location_die_unknown() prints the message for
- * that. Exits with a one-line message if the place cannot be watched.
+ * Find the place that @text names. Returns false if the program, or with @libraries the
+ * program and its libraries, have no such symbol: location_die_unknown() exits with a
+ * message for this. Exits with a one-line message if the place cannot be watched.
  */
 bool location_find(struct location *loc, const char *text, const struct watch_options *opt,
 		   struct symbols *syms, bool libraries);

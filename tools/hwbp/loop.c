@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Wait for records until the program ends, a time is over or a signal comes. */
+/* Wait for records until the program exits, a timeout expires or a signal arrives. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>

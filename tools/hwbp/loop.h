@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Wait for records until the program ends, a time is over or a signal comes. */
+/* Wait for records until the program exits, a timeout expires or a signal arrives. */
 #ifndef HWBP_LOOP_H
 #define HWBP_LOOP_H
 
@@ -22,18 +22,18 @@ struct loop {
 };
 
 /*
- * Start the time. From here on SIGINT, SIGTERM and SIGHUP end the loop, not hwbp.
+ * Start the clock. From here on SIGINT, SIGTERM and SIGHUP end the loop instead of hwbp.
  * @max_ns: length of the run, 0 for no limit.
  */
 void loop_begin(struct loop *loop, uint64_t max_ns, int pidfd);
 
 /*
  * Wait until one of @fds is readable, at most @max_ms; -1 for no limit. Returns false
- * if the end has come.
+ * if the run has ended.
  */
 bool loop_wait(const struct loop *loop, const int *fds, size_t nr, int max_ms);
 
-/* Signals end hwbp at once from here on; the one that ended the loop is discarded. */
+/* From here on signals end hwbp at once; a signal that has ended the loop is discarded. */
 void loop_end(const struct loop *loop);
 
 #endif

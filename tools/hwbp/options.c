@@ -2,9 +2,9 @@
 /*
  * Options of the verbs, with libsubcmd.
  *
- * libsubcmd exits with 129 after an error and after its help.  With hwbp, 129 means
- * that the program was killed by signal 1, so the status is replaced while options are
- * parsed.
+ * libsubcmd exits with 129 after an error and after printing help.  As exit status of
+ * hwbp, 129 means that the program was killed by signal 1, so the status is replaced
+ * while options are parsed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "options.h"
 #include "util.h"
 
-/* What is being parsed, for options_help() and replace_status() */
+/* Options that are being parsed, for options_help() and replace_status() */
 static const struct option *parsed;
 static const char *const *parsed_usage;
 static int exit_status;
@@ -52,7 +52,7 @@ int options_parse(int argc, const char **argv, const struct option *options,
 	parsed_usage = usage;
 	exit_status = EXIT_HWBP;
 	on_exit(replace_status, NULL);
-	/* --list-opts, for completion in shells, exits, too. */
+	/* libsubcmd exits after --list-opts, too, which the completion for bash uses. */
 	if (argv[1] && !strcmp(argv[1], "--list-opts"))
 		exit_status = 0;
 	argc = parse_options(argc, argv, options, brief,

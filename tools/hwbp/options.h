@@ -12,9 +12,9 @@
 
 /*
  * Parse the options in @options; the other arguments stay in @argv[0] to @argv[n - 1],
- * with "--" and the command behind it. Returns n. @usage ends with NULL; after an
- * empty string come lines of description, which are printed for --help only. Exits
- * with EXIT_HWBP if the command line is not valid.
+ * with "--" and the command behind it. Returns n. @usage ends with NULL; lines after an
+ * empty string are printed for --help only. Exits with EXIT_HWBP if the command line is
+ * invalid.
  */
 int options_parse(int argc, const char **argv, const struct option *options,
 		  const char *const *usage);

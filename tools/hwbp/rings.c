@@ -73,7 +73,7 @@ void raise_file_limit(void)
 
 static int print_message(enum libperf_print_level level, const char *fmt, va_list ap)
 {
-	/* Errors are returned, too, and described by the callers. */
+	/* Do not print: libperf also returns errors, and callers have better messages. */
 	(void)level;
 	(void)fmt;
 	(void)ap;

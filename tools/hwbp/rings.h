@@ -76,7 +76,7 @@ struct perf_evsel *rings_event(const struct rings *rings);
 bool rings_drain(struct rings *rings, uint64_t until,
 		 void (*handle)(void *arg, const struct perf_event_header *header), void *arg);
 
-/* Throw away all records so far. */
+/* Discard all records so far. */
 void rings_discard(struct rings *rings);
 
 void rings_close(struct rings *rings);

@@ -215,6 +215,7 @@ static void parse_breakpoint(struct holding *h, const struct line *line)
 	if (!has_field(line, "pid"))
 		return;
 	h->pid = get_number(line, "pid", 10, INT_MAX);
+	h->process = has_field(line, "process");
 	h->comm = printable(xstrdup(get_value(line, "comm")));
 }
 
@@ -593,8 +594,10 @@ char *slots_owner_text(const char *owner, bool same_pids)
 	bool known = colon && strcmp(who, "-");
 	char *task, *text;
 
+	/* A handler, or the name of a kernel-wide breakpoint */
 	if (!strncmp(owner, "kernel:", 7))
-		return known ? xasprintf("kernel %s()", who) : xstrdup("kernel");
+		return known ? xasprintf(strchr(who, '/') ? "kernel %s" : "kernel %s()", who) :
+			       xstrdup("kernel");
 	if (!strcmp(owner, "perf:-"))
 		return xstrdup("perf, opener has exited");
 	if (!strcmp(owner, "ptrace:-"))

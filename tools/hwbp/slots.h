@@ -13,7 +13,7 @@
 /* Values of holding::cpu and holding::pid; any CPU without a task means all CPUs */
 #define SLOTS_ANY_CPU		(-1)
 #define SLOTS_NO_TASK		(-1)
-/* Stands for any CPU that no claim names. */
+/* Stands for the CPUs that no claim names */
 #define SLOTS_OTHER_CPU		(-2)
 
 /**
@@ -30,6 +30,7 @@ struct slots_class {
  * struct holding - a claim, or the contents of a register
  * @cpu: CPU, or SLOTS_ANY_CPU
  * @pid: task, or SLOTS_NO_TASK
+ * @process: the breakpoint is for all threads of the process that @pid leads
  * @comm: name of the task, printable; NULL without a task
  * @slot: register: its number
  * @free: register: it is empty, and the members below are not set
@@ -45,6 +46,7 @@ struct slots_class {
 struct holding {
 	int cpu;
 	pid_t pid;
+	bool process;
 	char *comm;
 	unsigned int slot;
 	bool free;
@@ -123,15 +125,15 @@ struct slots {
 void slots_read(struct slots *slots, const char *path);
 
 /*
- * The same for the list in debugfs, if that can be opened. Returns NULL, or the reason
- * why it cannot; to be freed.
+ * Read and parse the list in debugfs. Returns NULL, or the reason why the list cannot be
+ * opened; to be freed.
  */
 char *slots_try_read(struct slots *slots);
 
-/* Returns true if hwbp runs in the initial pid namespace, as pids of the kernel do. */
+/* Returns true if hwbp is in the initial pid namespace, whose pids the list has. */
 bool slots_same_pids(void);
 
-/* Process of the task @pid, @pid itself if that is not known */
+/* Process of the task @pid, or @pid itself if the process is not known */
 pid_t slots_process_of(pid_t pid, bool same_pids);
 
 /* Turn an owner such as "perf:456" into text, "perf 456 (hwbp)"; to be freed. */

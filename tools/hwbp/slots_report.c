@@ -32,7 +32,7 @@ struct shown_task {
  * @slots: all claims and registers
  * @process: -p: show only this task, or the threads of this process; 0 for all
  * @cpu: --cpu, or SLOTS_ANY_CPU
- * @same_pids: hwbp runs in the initial pid namespace, as pids of the kernel do
+ * @same_pids: hwbp is in the initial pid namespace, whose pids the list has
  * @tasks: tasks to show, by pid
  * @nr_tasks: number of @tasks
  * @tasks_room: capacity of @tasks
@@ -290,7 +290,7 @@ static void print_claim(const struct view *view, const struct holding *claim)
 	else if (claim->pid != SLOTS_NO_TASK)
 		snprintf(where, sizeof(where), "CPU %d", claim->cpu);
 	print_breakpoint(view, where, claim);
-	putchar('\n');
+	printf("%s\n", claim->process ? ", for all threads" : "");
 }
 
 static void print_register(const struct view *view, const struct holding *reg)
@@ -304,7 +304,8 @@ static void print_register(const struct view *view, const struct holding *reg)
 	}
 	print_breakpoint(view, where, reg);
 	if (reg->pid != SLOTS_NO_TASK)
-		printf(", for task %d (%s)", reg->pid, reg->comm);
+		printf(", for %s %d (%s)", reg->process ? "process" : "task", reg->pid,
+		       reg->comm);
 	putchar('\n');
 }
 
@@ -325,7 +326,7 @@ static void print_counts(const struct view *view, const struct holding_list *cla
 		printf(": %zu guaranteed, %zu flexible\n", guaranteed, flexible);
 }
 
-/* What kernel-wide breakpoints claim on every CPU, online or not. */
+/* Claims of kernel-wide breakpoints, which apply to every CPU, online or not */
 static void print_wide(const struct view *view)
 {
 	const struct holding_list *claims = &view->slots.wide;
@@ -413,7 +414,7 @@ static const struct slots_task *find_full_task(const struct slots *slots,
 	return NULL;
 }
 
-/* A claim of a CPU has to fit next to the claims of each task. */
+/* A request for a CPU is checked against the claims of each task. */
 static void print_full_cpu(const struct view *view, const struct slots_cpu *cpu, int class)
 {
 	const struct slots *slots = &view->slots;
@@ -537,7 +538,7 @@ static void json_classes(const struct slots *slots)
 	}
 }
 
-/* A CPU or task that is not the subject of the line is null. */
+/* Print null if the line is about no single CPU or task. */
 static void json_holder(struct json *json, const char *key, int value, bool known)
 {
 	if (known)

@@ -126,7 +126,7 @@ static bool is_program(const struct symbols *syms, const char *path)
 
 static int open_mapped(const struct symbols *syms, const char *path)
 {
-	/* O_NONBLOCK: the path may name a pipe by now. */
+	/* O_NONBLOCK: the path may now name a pipe, and open() would wait. */
 	int fd, flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 	char *proc;
 
@@ -314,7 +314,7 @@ static void report(struct symbols *syms, struct mapped *map)
 		close(fd);
 }
 
-/* libdwfl cannot remove one module and keep the files of the others open. */
+/* libdwfl cannot remove a single module: make a new handle, and report all again. */
 static void start_over(struct symbols *syms)
 {
 	size_t i;
@@ -511,8 +511,8 @@ static const uint8_t *module_code(Dwfl_Module *mod, uint64_t from, size_t *size,
 }
 
 /*
- * Find the compilation unit of @addr, also without an index (.debug_aranges), which
- * not every compiler writes.
+ * Find the compilation unit of @addr, even if the file has no index (.debug_aranges):
+ * not all compilers write one.
  */
 static Dwarf_Die *unit_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *bias)
 {

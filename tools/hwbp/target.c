@@ -57,7 +57,7 @@ static void run_child(char **cmd, int go, int failed)
 	int err;
 	char c;
 
-	/* End of file: hwbp has exited. */
+	/* At end of file hwbp has exited. */
 	if (read(go, &c, 1) != 1)
 		_exit(EXIT_HWBP);
 	execvp(cmd[0], cmd);

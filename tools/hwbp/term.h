@@ -24,7 +24,7 @@ struct term {
 	unsigned int lines;
 };
 
-/* With @plain, and on what is not a capable terminal, there is no colour and no summary. */
+/* Use no colour and no summary with @plain, or if @out is not a capable terminal. */
 void term_init(struct term *term, FILE *out, bool plain);
 
 /* Escape sequences that set and reset a style; empty without colours */
@@ -43,7 +43,7 @@ unsigned int term_room(const struct term *term, unsigned int wanted);
  */
 void term_draw(struct term *term, const char *text, unsigned int lines);
 
-/* Remove the summary. Happens at exit, too. */
+/* Remove the summary. Also called at exit. */
 void term_end(struct term *term);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Symbols of kernel text.  PERF_RECORD_KSYMBOL reports symbols that are added and
- * removed during the report; all others, and those of modules, are in /proc/kallsyms,
- * which is read again when an address is not found or text is new.  The address may
- * then belong to another symbol already.
+ * removed during the report, except those of modules; these and older symbols are read
+ * from /proc/kallsyms.  The file is read again if an address is not found, or if text at
+ * the address is new.  Meanwhile the address may already belong to another symbol.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ static void reread(struct text_names *names)
 	names->asked = true;
 }
 
-/* Symbols of the core kernel never change. */
+/* Symbols of the core kernel never change, so kallsyms need not be read again. */
 static bool is_core(const struct text_names *names, uint64_t address)
 {
 	return address >= names->core && address < names->core_end;

@@ -34,9 +34,9 @@ static const char *const usage[] = {
 	"",
 	"ACCESS is w, rw or x. PLACE is a symbol of the kernel or MODULE:SYMBOL, with",
 	"+OFFSET or -OFFSET, or an address. LEN is 1, 2, 4 or 8 (default: 4).",
-	"With --set-on, the place is the address in FIELD of a trace event, plus OFFSET,",
-	"from each time that the event happens until the next time. --clear-on names an",
-	"event that ends the watch if its FIELD holds the same address. EVENT is",
+	"With --set-on, each time the trace event EVENT is hit, the address in its FIELD",
+	"plus OFFSET is watched instead of the previous address. --clear-on names an event",
+	"that ends the watch; with a FIELD, only if it holds the watched address. EVENT is",
 	"GROUP:NAME, as in 'perf list'; ' if FILTER' may follow.",
 	"",
 	"  hwbp trace w@jiffies",
@@ -97,7 +97,7 @@ static int put(const char *path, const char *text, int flags)
 	return err;
 }
 
-/* Message of the kernel about the last command that it refused, or NULL */
+/* Message of the kernel for the last command that it refused, or NULL */
 static char *kernel_says(const char *dir)
 {
 	char *path = xasprintf("%s/error_log", dir), *line = NULL, *text = NULL, *mark;
@@ -238,21 +238,23 @@ static void add_trigger(struct trace *t, const char *command, const char *where)
 	int err, len;
 
 	field = field ? strchr(field + 1, ':') : NULL;
-	if (!path || (filter && field > filter))
+	if (!path || (filter && field > filter)) {
+		remove_all(t);
 		die("'%s' is not GROUP:NAME:FIELD", where);
+	}
 	len = field ? (int)((filter ? filter : where + strlen(where)) - field) : 0;
 	offset = piece(t->spec, strchr(t->spec, '-') ? '-' : '+', ":");
 	text = xasprintf("%s:" GROUP "/%s%.*s%s%s", command, t->name, len, field ? field : "",
 			 field ? offset : "", filter ? filter : "");
 	err = put(path, text, O_APPEND);
 	if (err)
-		fail(t, t->instance, where, err);
+		fail(t, t->instance, xasprintf("cannot set a trigger on '%s'", where), err);
 	free(offset);
 	free(text);
 	free(path);
 }
 
-/* ---- what this kernel offers ---- */
+/* ---- features of the kernel ---- */
 
 static bool file_contains(const char *path, const char *text)
 {
@@ -284,7 +286,7 @@ static void die_unreadable(int err)
 	    "CONFIG_DYNAMIC_EVENTS");
 }
 
-/* Name the first thing that is missing. */
+/* Exits with a message for the first feature that is missing. */
 static void check_kernel(const struct trace *t)
 {
 	if (access(EVENTS, W_OK))
@@ -415,25 +417,44 @@ static int open_pipe(const struct trace *t)
 	return fd;
 }
 
-static void show_hits(struct trace *t)
+/* Returns false if there is nothing to read. */
+static bool read_hits(struct trace *t, int fd)
 {
 	static char buf[65536];
+	static size_t len;
+	ssize_t got;
+
+	/* Drop a line that does not fit. */
+	if (len == sizeof(buf) - 1)
+		len = 0;
+	got = read(fd, buf + len, sizeof(buf) - 1 - len);
+	if (got <= 0)
+		return false;
+	len += got;
+	show_lines(t, buf, &len);
+	return true;
+}
+
+static void stop_tracing(const struct trace *t)
+{
+	char *path = xasprintf("%s/tracing_on", t->instance);
+
+	put(path, "0", 0);
+	free(path);
+}
+
+static void show_hits(struct trace *t)
+{
 	int fd = open_pipe(t);
 	bool more = true;
-	size_t len = 0;
-	ssize_t got;
 
 	while (more && !limit_reached(t)) {
 		more = loop_wait(&t->loop, &fd, 1, -1);
-		/* Drop a line that does not fit. */
-		if (len == sizeof(buf) - 1)
-			len = 0;
-		got = read(fd, buf + len, sizeof(buf) - 1 - len);
-		if (got <= 0)
-			continue;
-		len += got;
-		show_lines(t, buf, &len);
+		read_hits(t, fd);
 	}
+	stop_tracing(t);
+	while (!limit_reached(t) && read_hits(t, fd))
+		;
 	close(fd);
 }
 
@@ -475,9 +496,9 @@ static int run(int argc, const char **argv)
 			   "write the report to FILE instead of standard output"),
 		OPT_BOOLEAN(0, "json", &t.json, "print JSON, one object per line"),
 		OPT_STRING(0, "set-on", &t.set_on, "EVENT:FIELD",
-			   "watch the address in FIELD from each EVENT on"),
+			   "at each EVENT, watch the address in FIELD"),
 		OPT_STRING(0, "clear-on", &t.clear_on, "EVENT[:FIELD]",
-			   "end the watch at EVENT, if FIELD holds the watched address"),
+			   "at EVENT, end the watch of the address in FIELD"),
 		OPTIONS_END
 	};
 

@@ -172,7 +172,7 @@ static void find_locations(struct session *s)
 	symbols_read_maps(s->syms, s->target.pid);
 	nr = try_locations(s, all);
 	if (nr < s->opt->nr_specs && !all) {
-		/* It may be in a library that is not loaded yet. */
+		/* The place may be in a library that is not loaded yet. */
 		target_run_to_entry(&s->target);
 		symbols_read_maps(s->syms, s->target.pid);
 		nr = try_locations(s, true);
@@ -194,7 +194,7 @@ static void set_up(struct session *s)
 	caps_note_unverified();
 	s->tasks = tasks_new(s->target.pid);
 	loop_begin(&s->loop, s->opt->max_ns, s->target.pidfd);
-	/* Print the first line only now: a reader may take it that the watch is on. */
+	/* Print the first line only now: a program that reads it may rely on the watch. */
 	report_begin(s->report, s->locs, s->syms, &s->target, s->loop.start);
 	target_release(&s->target);
 }

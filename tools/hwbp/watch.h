@@ -24,6 +24,7 @@ enum access {
  * @kernel: -k: watch accesses in kernel mode, too
  * @callers: -g: print the callers of each hit
  * @flexible: -F: share registers with other flexible breakpoints
+ * @no_children: --no-children: watch the threads of the process alone
  * @specs: the variables, functions or addresses, as written by the user
  * @nr_specs: number of @specs
  * @json: --json: print JSON
@@ -43,6 +44,7 @@ struct watch_options {
 	bool kernel;
 	bool callers;
 	bool flexible;
+	bool no_children;
 	bool json;
 	bool plain;
 	const char **specs;
@@ -64,7 +66,9 @@ struct watch_options {
 	OPT_PID('p', "pid", &(opt).pid, \
 		"watch all threads of a running process, which is not stopped"), \
 	OPT_BOOLEAN('F', "flexible", &(opt).flexible, \
-		    "share registers: watch each place for a part of the time"), \
+		    "use flexible breakpoints: watch each place for a part of the time"), \
+	OPT_BOOLEAN(0, "no-children", &(opt).no_children, \
+		    "do not watch the processes that the process starts"), \
 	OPT_SECONDS('t', "time", &(opt).max_ns, "end after SECONDS"), \
 	OPT_STRING('o', "output", &(opt).out, "FILE", \
 		   "write the report to FILE instead of standard output"), \
@@ -88,9 +92,9 @@ struct watch_options {
 	"  0x404040:2        an address", \
 	"LEN is 1, 2, 4 or 8, and the address must be a multiple of it.", \
 	"", \
-	"Any number of places may be given. If they are more than there are registers,", \
-	"or with -F, they are multiplexed on the registers that are left, as far as the", \
-	"kernel can do that: each place is watched for a part of the time, and counts are", \
+	"Any number of places may be given if the kernel has flexible breakpoints. If they", \
+	"are more than the registers, or with -F, they are multiplexed on the registers", \
+	"that are available: each place is watched for a part of the time, and counts are", \
 	"scaled by it."
 
 #define WATCH_USAGE_STATUS \

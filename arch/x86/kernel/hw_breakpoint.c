@@ -2,11 +2,12 @@
 /*
  * The debug registers of one CPU, and the way from a #DB to the event.
  *
- * There are two views of the registers.  *Wanted* is what perf and the kernel
- * debugger ask for; install, uninstall and the debugger only change this view.
- * *Hardware* is what the registers hold and which event a hit belongs to; #DB uses
- * it, and so does all code that restores the registers.  sync_registers() brings
- * the second in line with the first, once for all that perf changes at one time:
+ * There are two views of the registers.  The *wanted* view is what perf and the
+ * kernel debugger ask for; install, uninstall and the debugger change only this
+ * view.  The *hardware* view is what the registers contain and to which event a
+ * hit belongs; #DB uses this view, and so does all code that restores the
+ * registers.  sync_registers() brings the hardware in line with the wanted
+ * view, once for each batch of changes:
  *
  *  - a slot that stays is never disarmed;
  *  - a slot is disarmed before its address or mask changes and armed after, so
@@ -14,17 +15,19 @@
  *    another;
  *  - DR7 is written twice at most, and not at all if nothing changes.
  *
- * All of this belongs to one CPU and is used with interrupts off.  Only #DB, NMI and
- * the kernel debugger can interrupt it:
+ * Both views belong to one CPU and are used with interrupts off.  Only #DB, NMI
+ * and the kernel debugger can interrupt code that uses them:
  *
  *  - #DB reads cpu_regs::reg[].event of slots that cpu_dr7_armed enables: the event
  *    of a slot is set before the slot is armed, and is ignored after the slot is
  *    disarmed.
- *  - Code that repoints a breakpoint publishes a version of it. It changes
- *    registers only if it interrupted no change of them.
+ *  - Code in #DB or NMI that repoints a breakpoint publishes a version of it.
+ *    It updates registers itself only if it did not interrupt an update of
+ *    them.
  *  - NMI reads cpu_dr7 to find out whether DR7 enables anything; see write_dr7().
- *  - The debugger runs while registers are being written too.  It has a wanted
- *    list of its own and requests another round if it interrupted one.
+ *  - The debugger has a list of wanted breakpoints of its own. If it
+ *    interrupted an update of the registers, it makes that update run again
+ *    (cpu_regs::stale).
  *
  * The value of DR7 shows whether other code uses the registers.  Code that must not
  * trap, or that uses the registers for something else, clears DR7 and loads it
@@ -60,8 +63,8 @@
 #include <asm/tlbflush.h>
 
 /**
- * struct bp_want - a breakpoint that is to be armed
- * @hw: the breakpoint, NULL if the slot is empty
+ * struct bp_want - a breakpoint that is to be armed in a slot
+ * @hw: the breakpoint; valid if bp_wants::taken has the bit of the slot
  * @event: event of the breakpoint, NULL for a breakpoint of the kernel debugger
  */
 struct bp_want {
@@ -70,9 +73,9 @@ struct bp_want {
 };
 
 /**
- * struct bp_wants - breakpoints that are to be armed
+ * struct bp_wants - the wanted view
  * @slot: breakpoint of each slot
- * @taken: bitmap of slots that are not empty
+ * @taken: bitmap of the slots with a breakpoint
  */
 struct bp_wants {
 	struct bp_want	slot[HBP_NUM];
@@ -80,13 +83,14 @@ struct bp_wants {
 };
 
 /**
- * struct bp_reg - hardware state of one slot
- * @owner: the breakpoint for which the slot was armed
+ * struct bp_reg - the hardware view of one slot
+ * @owner: the breakpoint for which the slot is armed
  * @event: event of the breakpoint, NULL for a breakpoint of the kernel debugger
- * @hw: copy of *@owner at the time when the slot was written
+ * @hw: copy of *@owner from the time when the slot was written
  *
- * Valid if the slot is armed.  If it is not, only @hw.address is meaningful: the
- * contents of the address register, if cpu_regs::known has the bit of the slot.
+ * Valid if the slot is armed.  If it is not, only @hw.address is valid, and
+ * only if cpu_regs::known has the bit of the slot: the contents of the address
+ * register.
  */
 struct bp_reg {
 	const struct arch_hw_breakpoint	*owner;
@@ -96,18 +100,19 @@ struct bp_reg {
 
 /**
  * struct cpu_regs - the debug registers of a CPU
- * @wanted: what perf wants
- * @reg: the slots
- * @owned: the slots that are armed, as bits
- * @known: the slots whose address register holds @reg.hw.address, as bits
- * @mask: what the address mask registers hold
- * @open: perf is changing @wanted
- * @stale: what is wanted has changed since the last look at it
- * @syncing: the registers are being written
+ * @wanted: the wanted view of perf, without the breakpoints of the debugger
+ * @reg: the hardware view of each slot
+ * @owned: bitmap of the slots that are armed
+ * @known: bitmap of the slots whose address register contains @reg.hw.address
+ * @mask: contents of the address mask registers
+ * @open: a batch is open: perf is changing @wanted
+ * @stale: the wanted view has changed since the last update of the registers
+ *	began
+ * @syncing: an update of the registers is under way
  * @repointed: a breakpoint in @wanted may have a new version
  * @suspended: write no register: the code that cleared DR7 loads all of them
- * @debugging: number of times that the kernel debugger was entered on this CPU: it may
- *	debug itself
+ * @debugging: nesting depth of the kernel debugger on this CPU; the debugger
+ *	may debug itself
  * @entered_suspended: DR7 was clear when the debugger was entered: the code that
  *	cleared it loads the registers
  */
@@ -136,9 +141,10 @@ DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
 DEFINE_PER_CPU(bool, cpu_dr7_changed);
 
 /*
- * Wanted state of the kernel debugger for every CPU, in slots that perf does not use.
- * Changed only by hw_breakpoint_debugger_set(), while all other CPUs are stopped; a
- * CPU that comes up may read it at the same time.
+ * The breakpoints that the kernel debugger wants on every CPU, in slots that
+ * perf does not use.  Changed only by hw_breakpoint_debugger_set(), while all
+ * other CPUs are stopped, but a CPU that comes up may read them at the same
+ * time.
  */
 static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
 static bool debugger_wants;
@@ -146,7 +152,7 @@ static bool debugger_wants;
 /* The largest address mask of this processor (AMD with BPEXT), 0 if it has none */
 static u32 addr_mask_max __ro_after_init;
 
-/* All static per-CPU data lies in between. Anything may until that is known. */
+/* Bounds of all static per-CPU data, as soon as they are known */
 static unsigned long percpu_start __ro_after_init;
 static unsigned long percpu_end __ro_after_init = ULONG_MAX;
 
@@ -170,7 +176,7 @@ static __always_inline void write_mask_msr(struct cpu_regs *regs, int slot, u32 
 
 static void write_mask(struct cpu_regs *regs, int slot, u32 mask)
 {
-	/* If held, hw_breakpoint_load() writes the masks of armed slots. */
+	/* If suspended, hw_breakpoint_load() writes masks of armed slots. */
 	if (unlikely(regs->suspended))
 		this_cpu_write(cpu_dr7_changed, true);
 	else
@@ -178,13 +184,13 @@ static void write_mask(struct cpu_regs *regs, int slot, u32 mask)
 }
 
 /*
- * An NMI that finds no enable bit in cpu_dr7 does not access DR7, so cpu_dr7 must cover
- * DR7 at every instruction: the old and the new value around the write.  The debugger
- * and the exit of an NMI may load DR7 from cpu_dr7_armed at any point, so that has the
- * new value as soon as the new value may be loaded.
+ * An NMI that finds no enable bit in cpu_dr7 does not access DR7, so cpu_dr7
+ * must cover DR7 at every instruction: around the write it covers the old and
+ * the new value.  The debugger and the exit of an NMI may load DR7 from
+ * cpu_dr7_armed at any point, so cpu_dr7_armed is set between cpu_dr7 and DR7.
  *
- * If DR7 is clear and stays clear, the code that cleared it may be about to write the
- * old value: cpu_dr7 covers it until hw_breakpoint_load().
+ * If other code has cleared DR7, that code may be about to write the old value:
+ * leave the old value in cpu_dr7, until hw_breakpoint_load().
  */
 static void write_dr7(const struct cpu_regs *regs, unsigned long dr7)
 {
@@ -221,8 +227,8 @@ static __always_inline void write_address(struct cpu_regs *regs, int slot,
 }
 
 /*
- * Load address and mask of an armed slot.  Write the mask even if it is recorded as
- * loaded: the mask registers may have been reset.
+ * Load address and mask of an armed slot.  Write the mask even if regs->mask
+ * has it already: the mask registers may have been reset.
  */
 static __always_inline void load_armed_slot(struct cpu_regs *regs, int slot)
 {
@@ -235,13 +241,15 @@ static __always_inline void load_armed_slot(struct cpu_regs *regs, int slot)
 }
 
 /*
- * An NMI that changes breakpoints at any point before DR7 is written finds it
- * clear, updates struct cpu_regs and sets cpu_dr7_changed. If it does so before the
- * second look at cpu_dr7_changed nothing was armed; if after, what is armed are
- * the registers that were loaded, all from before.
+ * An NMI that changes breakpoints before DR7 is written finds DR7 clear: it
+ * updates struct cpu_regs, sets cpu_dr7_changed and writes no register. If it
+ * comes before the first check of cpu_dr7_changed, DR7 is not written and the
+ * loop starts again. If it comes between that check and the write, DR7 arms the
+ * registers that were loaded, all of them from before the change; the second
+ * check finds the change.
  *
- * Where this comes in the middle of write_dr7(), cpu_dr7 covers what that is about
- * to write, and stays so.
+ * If this function interrupted write_dr7(), cpu_dr7 already covers the value
+ * that write_dr7() will write: leave cpu_dr7 alone.
  */
 noinstr void hw_breakpoint_load(void)
 {
@@ -279,7 +287,7 @@ static bool dr7_is_suspended(void)
 	return hw_breakpoint_active() && !(dr7 & DR7_ENABLE_ALL);
 }
 
-/* ---- Synchronization of the hardware state with the wanted state ---- */
+/* ---- Updates of the hardware from the wanted view ---- */
 
 static unsigned long watched_bytes(const struct arch_hw_breakpoint *hw)
 {
@@ -293,9 +301,10 @@ static bool same_hw(const struct arch_hw_breakpoint *a,
 }
 
 /*
- * Score of a slot for a breakpoint: best is the slot in which it still is. A slot that is
- * armed for an equal breakpoint, or is not armed, need not be disarmed first; it scores
- * higher if its address register has the address already.
+ * Score of a slot for a breakpoint. The slot that is armed for it scores
+ * highest. Next are slots that need not be disarmed first: one that is armed
+ * for an equal breakpoint, then slots that are not armed. A slot scores higher
+ * if its address register contains the address already.
  */
 static int slot_score(const struct cpu_regs *regs, int slot,
 		      const struct arch_hw_breakpoint *hw)
@@ -339,7 +348,7 @@ static void want(struct bp_wants *wanted, int slot,
 	wanted->taken |= BIT(slot);
 }
 
-/* Adds the breakpoints of the debugger in slots that perf does not use. */
+/* Adds the breakpoints of the debugger, in slots that perf does not use. */
 static void add_debugger(const struct cpu_regs *regs, struct bp_wants *wanted)
 {
 	int i, slot;
@@ -356,7 +365,7 @@ static void add_debugger(const struct cpu_regs *regs, struct bp_wants *wanted)
 	}
 }
 
-/* Inline, with @slot a constant, which is part of the instructions. */
+/* Inline with a constant @slot: instructions encode the register number. */
 static __always_inline unsigned long load_slot(struct cpu_regs *regs, int slot,
 					       const struct bp_want *want, unsigned long dr7)
 {
@@ -374,7 +383,7 @@ static __always_inline unsigned long load_slot(struct cpu_regs *regs, int slot,
 	return dr7_set(dr7, slot, reg->hw.ctl);
 }
 
-/* Load @slots, none of which is armed. Returns @dr7 with these enabled. */
+/* Loads @slots, none of which is armed. Returns @dr7 with these enabled. */
 static __always_inline unsigned long load_slots(struct cpu_regs *regs,
 						const struct bp_wants *wanted,
 						unsigned int slots, unsigned long dr7)
@@ -393,7 +402,7 @@ static __always_inline unsigned long load_slots(struct cpu_regs *regs,
 	return dr7;
 }
 
-/* Reset the mask of a slot that is not armed. */
+/* Resets the masks of @slots, none of which is armed. */
 static void clear_masks(struct cpu_regs *regs, unsigned int slots)
 {
 	int slot;
@@ -404,7 +413,7 @@ static void clear_masks(struct cpu_regs *regs, unsigned int slots)
 	}
 }
 
-/* Inline, with @slot a constant, see load_slot(). */
+/* Returns the bit of @slot if it can stay armed. Inline, see load_slot(). */
 static __always_inline unsigned int slot_stays(struct cpu_regs *regs, int slot,
 					       const struct bp_want *want)
 {
@@ -413,7 +422,7 @@ static __always_inline unsigned int slot_stays(struct cpu_regs *regs, int slot,
 
 	if (reg->hw.ctl != hw->ctl || reg->hw.mask != hw->mask)
 		return 0;
-	/* Only the address changes: one write to DRn is atomic. */
+	/* If only the address changes, one write to DRn is atomic. */
 	if (reg->owner == hw)
 		write_address(regs, slot, hw->address);
 	else if (reg->hw.address != hw->address)
@@ -425,12 +434,13 @@ static __always_inline unsigned int slot_stays(struct cpu_regs *regs, int slot,
 }
 
 /*
- * Those of @slots, which are armed and wanted, that need not be disarmed, because the
- * same range is still wanted there, possibly for another event.
+ * Returns which of @slots, all armed and wanted, need not be disarmed: the same
+ * range is wanted there, possibly for another event, or only the address has
+ * changed.
  */
-static __always_inline unsigned int slots_that_stay(struct cpu_regs *regs,
-						    const struct bp_wants *wanted,
-						    unsigned int slots)
+static noinline unsigned int slots_that_stay(struct cpu_regs *regs,
+					     const struct bp_wants *wanted,
+					     unsigned int slots)
 {
 	unsigned int stay = 0;
 
@@ -447,20 +457,15 @@ static __always_inline unsigned int slots_that_stay(struct cpu_regs *regs,
 }
 
 /*
- * @leave: armed slots whose breakpoint is no longer wanted there
- * @load: slots with a wanted breakpoint for which they are not armed
+ * Three sets of slots: those that stay armed, those that have to be disarmed
+ * (leave) and those in which a breakpoint has to be loaded (load). The last two
+ * may overlap.
  */
-static noinline void change_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
+static noinline void change_slots(struct cpu_regs *regs, const struct bp_wants *wanted,
+				  unsigned int leave, unsigned int load)
 {
 	unsigned long dr7, armed = this_cpu_read(cpu_dr7_armed);
-	unsigned int stay, leave, load;
 	int slot;
-
-	stay = slots_that_stay(regs, wanted, wanted->taken & regs->owned);
-	leave = regs->owned & ~stay;
-	load = wanted->taken & ~stay;
-	if (!(leave | load))
-		return;
 
 	dr7 = armed;
 	for_each_slot(slot, leave)
@@ -483,9 +488,21 @@ static noinline void change_registers(struct cpu_regs *regs, const struct bp_wan
 		clear_masks(regs, leave & ~load);
 }
 
+static __always_inline void change_registers(struct cpu_regs *regs,
+					     const struct bp_wants *wanted)
+{
+	unsigned int owned = regs->owned, taken = wanted->taken, stay;
+
+	stay = slots_that_stay(regs, wanted, taken & owned);
+	/* If a breakpoint was moved, its address has been written. */
+	if (stay != (owned | taken))
+		change_slots(regs, wanted, owned & ~stay, taken & ~stay);
+}
+
 /*
- * If nothing is armed, or nothing is wanted, there is nothing to compare: a task
- * switch is one after the other.
+ * Fast paths: if nothing is armed, or nothing is wanted, there is nothing to
+ * compare.  In a task switch, first nothing is wanted and then nothing is
+ * armed.
  */
 static __always_inline void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
 {
@@ -516,9 +533,28 @@ static noinline void sync_with_debugger(struct cpu_regs *regs)
 	load_registers(regs, &wanted);
 }
 
+/* Without a copy: see bp_read_version(). */
+static __always_inline void apply_version(struct arch_hw_breakpoint *hw,
+					  const struct bp_versions *versions)
+{
+	const struct bp_version *new;
+	unsigned long now;
+
+	do {
+		now = READ_ONCE(versions->now);
+		barrier();
+		new = &versions->version[bp_version_index(now)];
+		hw->address = new->hw.address;
+		hw->mask = new->hw.mask;
+		hw->ctl = new->hw.ctl;
+		barrier();
+	} while (now != READ_ONCE(versions->now));
+}
+
 /*
- * Only here a breakpoint changes that is wanted: an NMI that repoints one while
- * registers are written has another round made.
+ * A repointed breakpoint in the wanted view changes only here, and not while
+ * registers are written: an NMI that repoints a breakpoint then makes the
+ * update run again.
  */
 static noinline void apply_versions(struct cpu_regs *regs)
 {
@@ -529,15 +565,9 @@ static noinline void apply_versions(struct cpu_regs *regs)
 
 	for_each_slot(slot, regs->wanted.taken) {
 		struct perf_event *event = regs->wanted.slot[slot].event;
-		struct arch_hw_breakpoint *hw = &event->hw.info;
-		struct bp_version new;
 
-		if (!hw->repointed)
-			continue;
-		bp_read_version(event->hw.bp_versions, &new);
-		hw->address = new.hw.address;
-		hw->mask = new.hw.mask;
-		hw->ctl = new.hw.ctl;
+		if (event->hw.info.repointed)
+			apply_version(&event->hw.info, event->hw.bp_versions);
 	}
 }
 
@@ -546,7 +576,7 @@ static __always_inline void sync_registers(struct cpu_regs *regs)
 	if (unlikely(regs->repointed))
 		apply_versions(regs);
 
-	/* While nothing is armed KVM may load other values: contents are unknown. */
+	/* While nothing is armed KVM may load values and not restore ours. */
 	if (!this_cpu_read(cpu_dr7_armed))
 		regs->known = 0;
 
@@ -559,8 +589,9 @@ static __always_inline void sync_registers(struct cpu_regs *regs)
 static __always_inline void __sync_if_stale(struct cpu_regs *regs)
 {
 	/*
-	 * If the debugger interrupted this round, do another one. While the
-	 * debugger runs, hw_breakpoint_debugger_leave() does it.
+	 * Update again if an NMI or the debugger interrupted the update and
+	 * made a change. While the debugger runs, leave the update to
+	 * hw_breakpoint_debugger_leave().
 	 */
 	if (regs->syncing || unlikely(regs->debugging))
 		return;
@@ -575,7 +606,7 @@ static __always_inline void __sync_if_stale(struct cpu_regs *regs)
 	}
 }
 
-/* Out of line: perf changes the wanted state in a batch. */
+/* Out of line: called only outside of a batch, which is rare. */
 static noinline void sync_if_stale(struct cpu_regs *regs)
 {
 	__sync_if_stale(regs);
@@ -591,8 +622,9 @@ static void want_changed(struct cpu_regs *regs)
 }
 
 /*
- * The slot stays armed until the batch ends: perf may add the event again.  If nothing
- * is armed, any slot will do.
+ * Returns true if the breakpoint can get the slot that it had last.  perf often
+ * removes an event and adds it again in one batch; its slot stays armed until
+ * the batch ends.  If nothing is armed, any slot that is not taken will do.
  */
 static __always_inline bool keeps_slot(const struct cpu_regs *regs,
 				       const struct arch_hw_breakpoint *hw)
@@ -626,21 +658,58 @@ int arch_install_hw_breakpoint(struct perf_event *event)
 	return 0;
 }
 
+/*
+ * What sync_registers() would do, if nothing changes but the address of @event, which
+ * is armed.  False if that is not so.
+ *
+ * An NMI that repoints meanwhile finds that registers are being written and leaves the
+ * rest to the loop, as it does during sync_if_stale().
+ */
+static __always_inline bool move_armed(struct cpu_regs *regs, struct perf_event *event)
+{
+	struct arch_hw_breakpoint *hw = &event->hw.info;
+	int slot = hw->slot;
+	struct bp_reg *reg = &regs->reg[slot];
+
+	/* Interrupted code is about to write registers, or more than this has changed. */
+	if (regs->open || regs->syncing || regs->stale || regs->debugging)
+		return false;
+	if (!(regs->owned & BIT(slot)) || reg->owner != hw)
+		return false;
+
+	WRITE_ONCE(regs->syncing, true);
+	barrier();
+	apply_version(hw, event->hw.bp_versions);
+	if (likely(hw->ctl == reg->hw.ctl && hw->mask == reg->hw.mask))
+		write_address(regs, slot, hw->address);
+	else
+		WRITE_ONCE(regs->stale, true);
+	barrier();
+	WRITE_ONCE(regs->syncing, false);
+	barrier();
+	if (unlikely(READ_ONCE(regs->stale)))
+		sync_if_stale(regs);
+
+	return true;
+}
+
 void arch_hw_breakpoint_repoint(struct perf_event *event)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 	bool suspended = regs->suspended;
 
 	WRITE_ONCE(event->hw.info.repointed, true);
-	WRITE_ONCE(regs->repointed, true);
 
 	/*
-	 * Do not arm in #DB and NMI: a watched access would trap within the trap.
-	 * The exit path loads the registers.
+	 * In #DB and NMI, where DR7 is clear, do not arm: a watched access
+	 * would trap within the trap. The exit path loads the registers.
 	 */
 	WRITE_ONCE(regs->suspended, dr7_is_suspended());
 	barrier();
-	want_changed(regs);
+	if (!move_armed(regs, event)) {
+		WRITE_ONCE(regs->repointed, true);
+		want_changed(regs);
+	}
 	barrier();
 	WRITE_ONCE(regs->suspended, suspended);
 }
@@ -761,7 +830,7 @@ void hw_breakpoint_debugger_enter(void)
 	hw_breakpoint_disable();
 }
 
-/* The breakpoints of the debugger for which perf leaves no slot. */
+/* Number of breakpoints of the debugger for which perf leaves no slot */
 static unsigned int missing_slots(const struct cpu_regs *regs)
 {
 	unsigned int wanted = 0, free = HBP_NUM - hweight32(regs->wanted.taken);
@@ -769,7 +838,7 @@ static unsigned int missing_slots(const struct cpu_regs *regs)
 
 	for (i = 0; i < HBP_NUM; i++)
 		wanted += !!READ_ONCE(debugger_wanted[i]);
-	/* Until it commits perf may still use every slot. */
+	/* In an open batch perf may still take every slot. */
 	if (regs->open)
 		free = 0;
 
@@ -807,7 +876,7 @@ unsigned int hw_breakpoint_debugger_leave(void)
 	 */
 	if (!regs->entered_suspended)
 		hw_breakpoint_load();
-	/* That code may have read cpu_dr7_armed while nothing was armed. */
+	/* Code that cleared DR7 may already have read cpu_dr7_armed. */
 	this_cpu_write(cpu_dr7_changed, true);
 
 	return missing_slots(regs);
@@ -830,7 +899,7 @@ static void __init find_percpu_data(void)
 
 static int __init hw_breakpoint_setup(void)
 {
-	/* CPUID Fn8000_0001 ECX: masks reach to bit 31, not only to bit 11 */
+	/* CPUID Fn8000_0001 ECX: masks have bits 31-0, not only bits 11-0 */
 	const u32 addr_mask_ext = BIT(30);
 
 	if (boot_cpu_has(X86_FEATURE_BPEXT)) {
@@ -847,8 +916,9 @@ core_initcall(hw_breakpoint_setup);
 /* ---- #DB ---- */
 
 /*
- * @armed: DR7 at the time of the trap
- * @reg: hardware state of @slot at that time
+ * Handles the hit of one slot.
+ * @armed: cpu_dr7_armed at the start of the trap
+ * @reg: hardware view of @slot at the start of the trap
  */
 static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6, int slot,
 				       unsigned long armed, const struct bp_reg *reg)
@@ -857,8 +927,8 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 
 	/*
 	 * Ignore a slot that is not armed any more.  If its breakpoint faulted on
-	 * this instruction, set RF, or the fault recurs.  Not after a step: the
-	 * fault of another slot must be taken again.
+	 * this instruction, set RF, or the fault recurs.  Not after a
+	 * single step: the fault of another slot must be taken again.
 	 */
 	if (!dr7_enabled(armed & this_cpu_read(cpu_dr7_armed), slot)) {
 		if (execute && reg->hw.address == regs->ip && !(*dr6 & DR_STEP))
@@ -877,7 +947,7 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 		return;
 	}
 
-	/* Let the instruction run after the return. */
+	/* With RF the instruction runs after the return without a fault. */
 	if (execute)
 		regs->flags |= X86_EFLAGS_RF;
 
@@ -889,7 +959,7 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 		perf_bp_event_at(reg->event, reg->hw.address, regs);
 }
 
-/* The handler of one may repoint, disarm or arm those that come after it. */
+/* Copies all slots first: a handler may change the slots that come later. */
 static noinline void handle_hits(const struct cpu_regs *cpu, struct pt_regs *regs,
 				 unsigned long *dr6, unsigned long hits,
 				 unsigned long armed)
@@ -923,7 +993,7 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 	if (*dr6)
 		return false;
 
-	/* Hits of ptrace's breakpoints send a signal. */
+	/* Hits of ptrace breakpoints send a signal, see ptrace_triggered(). */
 	return !user_mode(regs) || !(current->thread.virtual_dr6 & DR_TRAP_BITS);
 }
 
@@ -987,7 +1057,7 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 		     sizeof_field(struct pcpu_hot, top_of_stack)))
 		return true;
 #ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
-	/* Incremented by each call with call depth tracking */
+	/* Incremented by each call */
 	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->call_depth,
 		     sizeof_field(struct pcpu_hot, call_depth)))
 		return true;
@@ -1023,8 +1093,9 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 }
 
 /*
- * Returns true if a range of kernel addresses overlaps data that the entry to #DB
- * accesses: a breakpoint there would trap for ever.
+ * Returns true if a range of kernel addresses overlaps data that the entry or
+ * exit of #DB accesses while DR7 is armed: a breakpoint there would trap for
+ * ever.
  */
 static bool overlaps_entry(unsigned long addr, unsigned long end)
 {
@@ -1047,7 +1118,7 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 		return true;
 #endif
 
-	/* Breakpoints are set with interrupts off: do not visit each CPU for most. */
+	/* Called with interrupts off: visit all CPUs only if necessary. */
 	if (end < percpu_start || addr >= percpu_end)
 		return false;
 	for_each_possible_cpu(cpu) {
@@ -1118,16 +1189,16 @@ static __always_inline int parse(const struct perf_event *bp,
 }
 
 /*
- * Returns true for code that may run with DR7 live in the entry or exit of a #DB in the
- * kernel, or of an NMI or #MC that interrupts it: a breakpoint there would trap for
- * ever.
+ * Returns true for code that may run, while DR7 is armed, in the entry or exit
+ * of a #DB in the kernel, or of an NMI or #MC that interrupts it: a breakpoint
+ * there would trap for ever.
  */
 static bool runs_in_entry(unsigned long addr)
 {
 	static const char *const functions[] = {
 		"exc_debug", "exc_debug_kernel", "exc_nmi", "exc_machine_check",
 		"hw_breakpoint_load", "__sev_es_ist_enter", "__sev_es_ist_exit",
-		/* Return thunks: returns on these paths may jump there. */
+		/* Returns on these paths may jump to a return thunk. */
 		"__x86_return_thunk", "call_depth_return_thunk", "its_return_thunk",
 		"retbleed_return_thunk", "retbleed_untrain_ret",
 		"srso_return_thunk", "srso_untrain_ret", "srso_safe_ret",
@@ -1169,6 +1240,38 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 	    (within_kprobe_blacklist(attr->bp_addr) || runs_in_entry(attr->bp_addr)))
 		err = -EINVAL;
 	return err;
+}
+
+static int move_execute(unsigned long addr, struct arch_hw_breakpoint *to)
+{
+	const struct perf_event_attr attr = {
+		.bp_addr	= addr,
+		.bp_len		= sizeof(long),
+		.bp_type	= HW_BREAKPOINT_X,
+	};
+
+	return hw_breakpoint_arch_parse(NULL, &attr, to);
+}
+
+int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
+			    struct arch_hw_breakpoint *to)
+{
+	unsigned long last = watched_bytes(hw) - 1;
+
+	if (dr7_ctl_rw(hw->ctl) == DR_RW_EXECUTE)
+		return move_execute(addr, to);
+	/* An aligned range does not wrap. */
+	if (addr & last)
+		return -EINVAL;
+	if (addr + last >= TASK_SIZE_MAX && overlaps_entry(addr, addr + last))
+		return -EINVAL;
+
+	*to = (struct arch_hw_breakpoint) {
+		.address	= addr,
+		.mask		= hw->mask,
+		.ctl		= hw->ctl,
+	};
+	return 0;
 }
 
 int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,

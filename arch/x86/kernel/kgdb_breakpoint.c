@@ -3,17 +3,17 @@
  * Hardware breakpoints of the kernel debugger.
  *
  * The debugger sets and removes breakpoints on one CPU while it has stopped all
- * others, possibly in the middle of anything.  It makes claims of the machine,
- * without waiting, and writes no register: hw_breakpoint_debugger_set() publishes
- * each change once, and each CPU arms what is published when it leaves the
- * debugger, or when it comes online.
+ * others, at whatever instruction they were.  It makes claims of the machine,
+ * without waiting, and writes no register: hw_breakpoint_debugger_set()
+ * publishes each change once, and each CPU arms the published breakpoints when
+ * it leaves the debugger, or when it comes online.
  *
  * A stopped CPU may hold a lock of the accounting.  Then the debugger cannot
- * set a breakpoint; one that it removes is published as removed, and an irq_work
- * releases its claim when the CPUs run again.
+ * set a breakpoint.  A breakpoint that it removes is published as removed, and
+ * an irq_work releases its claim when the CPUs run again.
  *
- * Before the accounting is set up the debugger has the machine for itself; its
- * claims for the breakpoints set by then follow in kgdb_arch_late().
+ * Until the accounting is set up the debugger is the only user of the registers
+ * and makes no claims; kgdb_arch_late() makes those of the early breakpoints.
  */
 
 #define pr_fmt(fmt) "KGDB: " fmt
@@ -38,21 +38,24 @@
 
 /**
  * struct kgdb_breakpoint - a breakpoint of the debugger
- * @hw: what is watched
- * @as_set: the same as the debugger said it; bp_type is 0 if there is no
- *	breakpoint here
- * @claim: on every CPU; held once the accounting is set up
- * @release_due: removed, but still with its claim
+ * @hw: translation of the breakpoint
+ * @as_set: what the debugger asked for; describes @claim; bp_type is 0 if this
+ *	element is unused
+ * @claim: claim of the machine; not held before kgdb_arch_late()
+ * @release_due: the breakpoint was removed, but @claim is still held
+ * @claiming: kgdb_arch_late() is making @claim
  *
- * Changed while all other CPUs are stopped. Only release_claims() runs at other
- * times: it clears @release_due, and the debugger leaves a breakpoint alone for
- * which it is set.
+ * Changed while all other CPUs are stopped. Only release_claims() and claim_late()
+ * run at other times: release_claims() releases @claim and clears @release_due,
+ * claim_late() makes @claim. The debugger does not use an element while
+ * @release_due is set, and does not set a breakpoint in one that is @claiming.
  */
 struct kgdb_breakpoint {
 	struct arch_hw_breakpoint	hw;
 	struct bp_holder		as_set;
 	struct bp_claim			claim;
 	bool				release_due;
+	bool				claiming;
 };
 
 static struct kgdb_breakpoint kgdb_bps[HBP_NUM];
@@ -69,7 +72,7 @@ static int fill_hw(struct arch_hw_breakpoint *hw, unsigned long addr, int len,
 		.bp_type	= bp_type,
 	};
 
-	/* The processor ignores the low bits of the address; perf does not. */
+	/* The processor ignores the low bits of an address; parsing does not. */
 	if (bp_type != HW_BREAKPOINT_X && is_power_of_2(attr.bp_len))
 		attr.bp_addr = ALIGN_DOWN(addr, attr.bp_len);
 
@@ -97,6 +100,9 @@ static struct kgdb_breakpoint *find_bp(unsigned long addr, u32 bp_type)
 	for (i = 0; i < HBP_NUM; i++) {
 		/* Pairs with release_claims(). */
 		if (smp_load_acquire(&kgdb_bps[i].release_due))
+			continue;
+		/* kgdb_arch_late() would make a second claim. */
+		if (!bp_type && READ_ONCE(kgdb_bps[i].claiming))
 			continue;
 		if (kgdb_bps[i].as_set.bp_type == bp_type &&
 		    (!bp_type || kgdb_bps[i].as_set.addr == addr))
@@ -135,8 +141,9 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 }
 
 /*
- * Waits for locks of the accounting that other CPUs hold, which run: this CPU
- * would not be interrupted while it holds one of them.
+ * Waits for locks of the accounting. Only other CPUs can hold them, and these
+ * run: the locks are taken with interrupts off, so this irq_work did not
+ * interrupt a holder.
  */
 static void release_claims(struct irq_work *work)
 {
@@ -145,10 +152,11 @@ static void release_claims(struct irq_work *work)
 	for (i = 0; i < HBP_NUM; i++) {
 		struct kgdb_breakpoint *bp = &kgdb_bps[i];
 
-		if (!READ_ONCE(bp->release_due))
+		/* kgdb_arch_late() queues this work again when it has made the claim. */
+		if (!READ_ONCE(bp->release_due) || READ_ONCE(bp->claiming))
 			continue;
 		dbg_release_wide_bp_slot_late(&bp->claim);
-		/* Pairs with find_bp(): the claim can be used again. */
+		/* Pairs with find_bp(): the element can be used again. */
 		smp_store_release(&bp->release_due, false);
 	}
 }
@@ -159,7 +167,7 @@ static void remove_bp(struct kgdb_breakpoint *bp)
 {
 	publish(bp, false);
 	bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
-	if (dbg_release_wide_bp_slot(&bp->claim)) {
+	if (READ_ONCE(bp->claiming) || dbg_release_wide_bp_slot(&bp->claim)) {
 		WRITE_ONCE(bp->release_due, true);
 		irq_work_queue(&release_work);
 	}
@@ -193,7 +201,7 @@ void kgdb_disable_hw_debug(struct pt_regs *regs)
 	hw_breakpoint_debugger_enter();
 }
 
-/* Flexible breakpoints may have more slots than the claims of the debugger leave. */
+/* Flexible breakpoints may have registers that the debugger has claimed. */
 static void leave(void)
 {
 	if (hw_breakpoint_debugger_leave())
@@ -206,8 +214,8 @@ void kgdb_correct_hw_break(void)
 }
 
 /*
- * Until it is marked online a CPU that comes up is not stopped, and may have
- * missed what the debugger changed meanwhile.
+ * The debugger does not stop a CPU that is not marked online yet, so a CPU that
+ * comes up may have missed changes.
  */
 static int kgdb_cpu_online(unsigned int cpu)
 {
@@ -228,7 +236,28 @@ static int __init kgdb_follow_cpus(void)
 }
 early_initcall(kgdb_follow_cpus);
 
-/* All CPUs run: other requests may be under way, and are waited for. */
+/*
+ * The debugger may stop this CPU at any point and remove @bp, or set a breakpoint
+ * where there was none. With @claiming set it leaves the claim of @bp alone.
+ */
+static void claim_late(struct kgdb_breakpoint *bp)
+{
+	WRITE_ONCE(bp->claiming, true);
+	/* An NMI that stops this CPU later sees @claiming. */
+	barrier();
+	if (READ_ONCE(bp->as_set.bp_type) && !bp->claim.held &&
+	    dbg_reserve_wide_bp_slot_late(&bp->claim, &bp->as_set))
+		pr_warn("no register available for early breakpoint at %lx\n",
+			bp->as_set.addr);
+	WRITE_ONCE(bp->claiming, false);
+
+	/* Orders @claiming before @release_due; pairs with irq_work_queue(). */
+	smp_mb();
+	if (READ_ONCE(bp->release_due))
+		irq_work_queue(&release_work);
+}
+
+/* All CPUs run, so waiting for other requests is possible. */
 void kgdb_arch_late(void)
 {
 	int i;
@@ -237,12 +266,6 @@ void kgdb_arch_late(void)
 		return;
 	makes_claims = true;
 
-	for (i = 0; i < HBP_NUM; i++) {
-		struct kgdb_breakpoint *bp = &kgdb_bps[i];
-
-		if (bp->as_set.bp_type &&
-		    dbg_reserve_wide_bp_slot_late(&bp->claim, &bp->as_set))
-			pr_warn("the early breakpoint at %lx has no register of its own\n",
-				bp->as_set.addr);
-	}
+	for (i = 0; i < HBP_NUM; i++)
+		claim_late(&kgdb_bps[i]);
 }

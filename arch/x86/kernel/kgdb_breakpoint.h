@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Hardware breakpoints of the kernel debugger: the operations of struct kgdb_arch. */
+/* Hardware breakpoints of the kernel debugger: operations of struct kgdb_arch */
 #ifndef _ARCH_X86_KERNEL_KGDB_BREAKPOINT_H
 #define _ARCH_X86_KERNEL_KGDB_BREAKPOINT_H
 

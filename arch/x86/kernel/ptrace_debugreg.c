@@ -9,17 +9,19 @@
  * A write to DR7 first checks all slots, then opens the events that are missing, and
  * only then changes anything. A write that fails has no effect.
  *
- * Debuggers change breakpoints by disabling all slots, writing the addresses and
- * enabling the slots again. Therefore a slot that is disabled keeps its event, which
- * is disabled but keeps its claim, until the task leaves the ptrace stop: no other
- * request can take the register in between. A slot that is enabled may use the event
- * of any slot that is disabled, so a tracer that has four events can rearrange them
- * when no register is available. The events of slots that are still disabled are
- * released by the tracer before it resumes the task or detaches, or, if the tracer
- * has died, by the task itself before it returns to user mode.
+ * Debuggers change breakpoints by disabling all slots, writing the addresses
+ * and enabling the slots again. Therefore a slot that is disabled keeps its
+ * event until the task leaves the ptrace stop. The event is disabled but keeps
+ * its claim, so no other request can take the register in between. A slot that
+ * is enabled may use the event of any slot that is disabled, so a tracer that
+ * has four events can rearrange them even if no register is available. The
+ * tracer releases the events of slots that are still disabled before it resumes
+ * the task or detaches; if the tracer has died, the task itself does so before
+ * it returns to user mode.
  *
- * No lock is needed: the tracer uses the registers while the task is stopped, the
- * task itself at exec, at exit and on its way to user mode.
+ * No lock is needed: the tracer accesses the virtual registers while the task
+ * is stopped, and the task accesses them at exec, at exit and on its way to
+ * user mode.
  */
 
 #include <linux/errno.h>
@@ -39,8 +41,8 @@
  * struct ptrace_debugregs - virtual debug registers of a task
  * @addr: DR0 ... DR3
  * @dr7: DR7, all bits as written
- * @bp: event of each slot; a slot has one if @dr7 enables it, or if it has been
- *	enabled at any time in the current ptrace stop
+ * @bp: event of each slot; a slot that @dr7 disables may still have one until
+ *	the task leaves the ptrace stop
  * @drop_work: task work that releases events of disabled slots if the tracer died
  * @queued: @drop_work has been added to the task
  */
@@ -52,6 +54,7 @@ struct ptrace_debugregs {
 	bool			queued;
 };
 
+/* Records the hit in the virtual DR6; exc_debug_user() then sends SIGTRAP. */
 static void ptrace_triggered(struct perf_event *bp,
 			     struct perf_sample_data *data,
 			     struct pt_regs *regs)
@@ -119,7 +122,7 @@ static int fill_checked_attr(struct perf_event_attr *attr, unsigned int ctl,
 	return arch_check_bp_in_kernelspace(&hw) ? -EINVAL : 0;
 }
 
-/* Type and length of a disabled slot are unknown: accept any user space address. */
+/* A disabled slot has no type and length yet: accept any user space address. */
 static int check_addr(unsigned long addr)
 {
 	struct perf_event_attr attr;
@@ -156,6 +159,7 @@ static int disable_bp(struct perf_event *bp)
 
 /* ---- Events of disabled slots ---- */
 
+/* Returns true if a disabled slot still has an event. */
 static bool is_idle(const struct ptrace_debugregs *dregs, int slot)
 {
 	return dregs->bp[slot] && !dr7_enabled(dregs->dr7, slot);

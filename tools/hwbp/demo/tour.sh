@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tour: hwbp finds the bug of a program.
+# A tour of hwbp: find the bug in a program.
 #
 # Requires hwbp in PATH and the program "ledger" in the directory of this script. The
-# last line names the culprit; the exit status is 0 only if exactly one was found.
+# last line names the function with the bug; the exit status is 0 only if exactly one
+# function was found.
 
 set -eu
 
@@ -51,10 +52,10 @@ culprits()
 }
 
 say "" \
-    "A ledger is kept by several threads. Tellers post entries to an account, a" \
-    "clerk renames the account now and then. Only the functions account_deposit()," \
-    "account_withdraw() and account_charge_fee() change its counter of entries, and" \
-    "they hold a lock. Yet the counter comes out wrong:" \
+    "In this program several threads post entries to an account, and another thread" \
+    "renames the account now and then. Only the functions account_deposit()," \
+    "account_withdraw() and account_charge_fee() change the counter of entries, and" \
+    "they hold a lock. Yet the counter is wrong at the end:" \
     "" \
     "\$ ledger"
 "$ledger" && wrong=0 || wrong=$?
@@ -64,8 +65,8 @@ if [ "$wrong" -ne 1 ]; then
 fi
 
 say "" \
-    "Who else writes it? Let the processor watch the counter while the same program" \
-    "runs, all threads of it, at full speed:" \
+    "Some other code writes to the counter. hwbp lets the processor watch it in all" \
+    "threads of the same program, which runs at full speed between the writes:" \
     "" \
     "\$ hwbp watch -w account.posted -o report -- ledger"
 hwbp watch -w account.posted -o "$report" -- "$ledger" && wrong=0 || wrong=$?
@@ -75,20 +76,20 @@ if [ "$wrong" -ne 1 ]; then
 fi
 
 say "" \
-    "Each write was reported as it came. A few of them, around the first one that" \
-    "was not made by the counter's owners:" \
+    "Each write was reported when it happened. These are the writes around the first" \
+    "one that was not made by an account_*() function:" \
     ""
 some_hits
 
 say "" \
-    "And the counts per instruction, at the end of the report:" \
+    "The end of the report has the counts per instruction:" \
     ""
 sed -n '/ hits\{0,1\} at /,$p' "$report"
 
 say "" \
-    "Three writers are the owners of the counter. The other one has no business" \
-    "there: it writes account.label, the neighbour of the counter, and goes one byte" \
-    "too far when a name fills the label." \
+    "Three of these instructions are in account_*() functions. The other one should" \
+    "write only to account.label, which precedes the counter in memory, but writes" \
+    "one byte too many when a name fills the label." \
     ""
 culprits >"$report.culprit"
 found=$(wc -l <"$report.culprit")

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tour of the kernel: hwbp finds the code that corrupts one object of thousands.
+# A tour of hwbp trace: find the kernel code that corrupts one object of thousands.
 #
 # Requires hwbp in PATH, root, and the module samples/hw_breakpoint/watched_objects
-# of the running kernel. The last line names the culprit; the exit status is 0 only
-# if exactly one was found.
+# of the running kernel. The last line names the function with the bug; the exit status
+# is 0 only if exactly one function was found.
 
 set -eu
 
@@ -38,8 +38,8 @@ wait_enabled()
 [ -e $tracing/dynamic_events ] || mount -t tracefs none $tracing
 
 say "" \
-    "A module of the kernel makes ten thousand objects of 24 bytes. Nothing writes" \
-    "their last member, \"state\", at offset 16, and yet one object has it set:" \
+    "A module of the kernel makes ten thousand objects of 24 bytes. No code should" \
+    "write their last member, \"state\", at offset 16, but in one object it is set:" \
     "" \
     "# insmod watched_objects.ko" \
     "# echo 10000 > $corrupt" \
@@ -50,8 +50,8 @@ dmesg | tail -n 1
 
 say "" \
     "The corrupt object is number 5000. Its address is known only after its" \
-    "allocation, so the event of the allocation sets the watch, on all CPUs, and" \
-    "the event of the release clears it:" \
+    "allocation, so the event of the allocation makes all CPUs watch the address, and" \
+    "the event of the release ends the watch:" \
     "" \
     "# hwbp trace -n 1 --set-on 'watched_objects:object_alloc:ptr if id == 5000' \\" \
     "             --clear-on watched_objects:object_free:ptr w+16:8 &" \
@@ -65,7 +65,7 @@ wait $pid
 cat "$report"
 
 say "" \
-    "No other object was watched, and nothing else wrote to this one:" \
+    "Only this object was watched, and only one function wrote to its state:" \
     ""
 sed -n 's/.*value=[^ ]* *\([a-z_]*\)+.*\[watched_objects\].*/culprit: \1() of watched_objects/p' \
 	"$report" >"$report.culprit"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Check that each line of standard input is one JSON object: json_check [KEY...]. Each
- * object must have the KEYs. Knows nothing of how hwbp writes JSON.
+ * object must have the KEYs. Shares no code with json.c of hwbp.
  */
 #include <ctype.h>
 #include <stdbool.h>

@@ -3,9 +3,9 @@
  * Write to more members than there are registers: many ROUNDS. Each member is written
  * once a round, with time between the rounds.
  *
- * QEMU's translator reports the last hit of a breakpoint again, together with the next
- * hit of another one, unless an access to the page between them hits nothing. Hence
- * the writes to many.rest: an access of another kind would not do.
+ * QEMU TCG reports the last hit of a breakpoint once more together with the next hit of
+ * another one, unless a write to the same page that hits nothing comes in between. The
+ * writes to many.rest are for this; reads do not help.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * threads ROUNDS: two threads wait until "go" is read from standard input. Then main()
- * starts two more, and each of the four increments the counter ROUNDS times. Prints
- * "ready" before it waits, and the total. Any other line increments spare[0].
+ * threads ROUNDS: main() prints "ready" and waits until "go" is read from standard
+ * input, and so do two threads. Then main() starts two more threads, and each of the
+ * four increments the counter ROUNDS times. Finally main() prints the counter. Any other
+ * line of input increments spare[0].
  */
 #define _GNU_SOURCE
 #include <pthread.h>

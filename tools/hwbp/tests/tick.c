@@ -59,8 +59,8 @@ static void tick_record(short n)
 }
 
 /*
- * A single instruction that writes sixteen bytes one by one. Until the last byte it is
- * reported at its own address, as is the store before it.
+ * A single instruction that writes sixteen bytes one by one. Hits of all bytes but the
+ * last are reported at the instruction's own address, like a hit of the store before it.
  */
 static void tick_repeat(void)
 {

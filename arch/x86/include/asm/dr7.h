@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The debug control register, DR7: two enable bits and a control field of four bits for
- * each of the four address registers.
+ * DR7, the debug control register: it has two enable bits and a control field
+ * of four bits for each of the four address registers.
  *
  *   63      32 31  28 27  24 23  20 19  16 15      10 9  8 7 6 5 4 3 2 1 0
  *  +----------+------+------+------+------+----------+----+---+---+---+---+
  *  | reserved | ctl3 | ctl2 | ctl1 | ctl0 |    1 ... |GE,L| 3 | 2 | 1 | 0 |
  *  +----------+------+------+------+------+----------+----+---+---+---+---+
  *
- * A control field is LEN << 2 | RW.  The functions here compute values; none of them
- * accesses a register.
+ * A control field is LEN << 2 | RW.  The functions here only compute values;
+ * none of them accesses a register.
  */
 #ifndef _ASM_X86_DR7_H
 #define _ASM_X86_DR7_H
@@ -30,7 +30,7 @@
 #define DR7_ENABLE_GLOBAL(slot)	(0x2UL << ((slot) * DR_ENABLE_SIZE))
 #define DR7_ENABLE(slot)	(DR7_ENABLE_LOCAL(slot) | DR7_ENABLE_GLOBAL(slot))
 #define DR7_CTL_SHIFT(slot)	(DR_CONTROL_SHIFT + (slot) * DR_CONTROL_SIZE)
-/* All bits of one slot */
+/* All bits of DR7 that belong to one slot */
 #define DR7_SLOT(slot)		(DR7_CTL_MASK << DR7_CTL_SHIFT(slot) | DR7_ENABLE(slot))
 #define DR7_ENABLE_ALL		0xffUL
 
@@ -99,13 +99,13 @@ static __always_inline unsigned int dr7_len(unsigned int bytes)
 	}
 }
 
-/* Clear all bits of a slot. */
+/* Returns @dr7 without the bits of @slot: disabled, control field 0. */
 static __always_inline unsigned long dr7_clear(unsigned long dr7, int slot)
 {
 	return dr7 & ~DR7_SLOT(slot);
 }
 
-/* Enable a slot with a new control field. */
+/* Returns @dr7 with @slot enabled and its control field set to @ctl. */
 static __always_inline unsigned long dr7_set(unsigned long dr7, int slot, unsigned int ctl)
 {
 	return dr7_clear(dr7, slot) | (unsigned long)ctl << DR7_CTL_SHIFT(slot) |

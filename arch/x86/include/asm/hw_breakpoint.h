@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hardware breakpoints on x86: the interface of the backend for the generic layer,
- * ptrace and the kernel debugger.
+ * Hardware breakpoints on x86: interface of the backend, used by the generic
+ * layer, by ptrace and by the kernel debugger.
  */
 #ifndef _ASM_X86_HW_BREAKPOINT_H
 #define _ASM_X86_HW_BREAKPOINT_H
@@ -25,11 +25,13 @@ struct task_struct;
 
 /**
  * struct arch_hw_breakpoint - a breakpoint as the registers take it
- * @address: for DRn
- * @mask: for the address mask of AMD processors; address bits that are ignored
+ * @address: value of the address register
+ * @mask: value of the address mask register of AMD processors: address bits
+ *	that are ignored
  * @ctl: control field for DR7; see <asm/dr7.h>
- * @slot: its slot, or the last one that it had
- * @repointed: hw.bp_versions of the event are valid, see arch_hw_breakpoint_repoint()
+ * @slot: slot that the breakpoint has, or had last
+ * @repointed: the event was repointed: hw.bp_versions has the current values of
+ *	the fields above, see arch_hw_breakpoint_repoint()
  */
 struct arch_hw_breakpoint {
 	unsigned long	address;
@@ -46,8 +48,9 @@ struct arch_hw_breakpoint {
  * @hw: the translation
  *
  * Context: Any.
- * Return: 0; -EINVAL for invalid attributes and for ranges on which a breakpoint would
- * trap for ever; -EOPNOTSUPP for a length that this processor does not support.
+ * Return: 0; -EINVAL for invalid attributes and for a range that the entry code
+ * of #DB accesses, where a breakpoint would trap for ever; -EOPNOTSUPP for a
+ * length that this processor does not support.
  */
 int hw_breakpoint_arch_parse(struct perf_event *bp,
 			     const struct perf_event_attr *attr,
@@ -55,9 +58,10 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 
 /**
  * arch_check_bp_in_kernelspace - check whether kernel addresses are watched
- * @hw: what hw_breakpoint_arch_parse() made
+ * @hw: translation by hw_breakpoint_arch_parse()
  *
- * Return: 1 or 0.
+ * Context: Any.
+ * Return: 1 if at least one byte of the range is a kernel address, else 0.
  */
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw);
 
@@ -105,16 +109,18 @@ void arch_hw_breakpoint_change(struct perf_event *bp, const struct arch_hw_break
 
 #define arch_hw_breakpoint_begin arch_hw_breakpoint_begin
 /**
- * arch_hw_breakpoint_begin - defer register writes
+ * arch_hw_breakpoint_begin - begin a batch of changes
  *
- * Until arch_hw_breakpoint_commit() the hardware does not change.
+ * No register is written until arch_hw_breakpoint_commit().  Batches do not
+ * nest.
  *
  * Context: Interrupts off.
  */
 void arch_hw_breakpoint_begin(void);
 
 /**
- * arch_hw_breakpoint_commit - bring the registers in line with the wanted state
+ * arch_hw_breakpoint_commit - end a batch: write the registers that have to
+ * change
  *
  * Context: Interrupts off.
  */
@@ -123,7 +129,7 @@ void arch_hw_breakpoint_commit(void);
 #define arch_hw_breakpoint_reg arch_hw_breakpoint_reg
 /**
  * arch_hw_breakpoint_reg - read back a register of this CPU
- * @slot: which, below hw_breakpoint_slots()
+ * @slot: number of the slot, below hw_breakpoint_slots()
  * @state: filled in
  *
  * Context: Interrupts off.
@@ -141,11 +147,12 @@ bool arch_is_ptrace_breakpoint(const struct perf_event *bp);
 
 #define ptrace_drop_disabled_hw_breakpoints ptrace_drop_disabled_hw_breakpoints
 /**
- * ptrace_drop_disabled_hw_breakpoints - drop what a debugger has disabled
- * @tsk: a traced task that is about to leave its stop
+ * ptrace_drop_disabled_hw_breakpoints - release breakpoints that ptrace
+ * disabled
+ * @tsk: a traced task that is about to leave its ptrace stop
  *
- * While a task is stopped a debugger may disable breakpoints, change them and
- * enable them again without losing their registers.
+ * They are kept until then, so that a debugger can disable, change and enable
+ * the breakpoints of a stopped task without losing their claims.
  *
  * Context: Process context, may sleep; the tracer of @tsk, which stays stopped.
  */
@@ -156,8 +163,11 @@ void ptrace_drop_disabled_hw_breakpoints(struct task_struct *tsk);
  * @regs: registers at the time of the trap
  * @dr6: causes of the #DB in positive polarity; bits that are handled are cleared
  *
- * Context: #DB.
- * Return: true if the #DB has no other cause and no signal has to be sent.
+ * Hits of breakpoints of the kernel debugger in kernel mode are left to the die
+ * chain.
+ *
+ * Context: #DB, interrupts off.
+ * Return: true if the #DB has no other cause and ptrace needs no signal.
  */
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6);
 
@@ -166,8 +176,9 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6);
  * @attr: address, length and type
  * @hw: the translation
  *
- * Like hw_breakpoint_arch_parse(), but instruction breakpoints are refused only in code
- * that runs with DR7 live in the entry or exit of #DB.
+ * Like hw_breakpoint_arch_parse(), but refuses kernel instructions only in code
+ * that the entry and exit of #DB run while DR7 is armed, and not on the whole
+ * kprobe blacklist.
  *
  * Context: Any.
  * Return: 0, -EINVAL or -EOPNOTSUPP.
@@ -182,7 +193,7 @@ int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
  *	the same @i
  *
  * The breakpoint is set on every CPU: each CPU arms it when it leaves the debugger or
- * comes online. Hits leave their bit in DR6 for the die chain.
+ * comes online. hw_breakpoint_trap() leaves its hits to the die chain.
  *
  * Context: Any; all other CPUs are stopped, so calls are serialized.
  */
@@ -200,14 +211,15 @@ void hw_breakpoint_debugger_enter(void);
 /**
  * hw_breakpoint_debugger_leave - arm this CPU's breakpoints again
  *
- * Those of perf and those of the debugger, whether they changed or not. A CPU that
- * did not enter the debugger only applies what hw_breakpoint_debugger_set()
- * changed.
+ * Loads the breakpoints of perf and of the debugger, even if nothing has
+ * changed. On a CPU that did not enter the debugger, applies only what
+ * hw_breakpoint_debugger_set() changed.
  *
- * Context: Any, inside a batch or while registers are written too; interrupts
+ * Context: Any, also inside a batch or while registers are written; interrupts
  * off.
- * Return: the number of breakpoints of the debugger for which there is no slot,
- * because breakpoints of perf have too many. Each is armed when a slot is free.
+ * Return: the number of breakpoints of the debugger for which breakpoints of
+ * perf leave no slot, or may leave none if a batch is open. Each of them is
+ * armed as soon as a slot is free.
  */
 unsigned int hw_breakpoint_debugger_leave(void);
 

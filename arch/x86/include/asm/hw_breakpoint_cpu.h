@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interface for code that must not trap, or that uses the debug registers for something
- * else: NMI, #MC and #DB entry, KVM, text patching, kexec.
+ * Interface of the debug registers for code that must not trap, or that uses
+ * the registers itself: NMI, #MC and #DB entry, KVM, text patching, kexec.
  */
 #ifndef _ASM_X86_HW_BREAKPOINT_CPU_H
 #define _ASM_X86_HW_BREAKPOINT_CPU_H
@@ -13,23 +13,25 @@
 #include <asm/dr7.h>
 
 /*
- * Superset of the enable bits of DR7; equal to them unless DR7 is being written. A bit is
- * set here before it is set in DR7, and cleared here after it is cleared in DR7.
+ * Superset of the enable bits of DR7, so that code can skip DR7 if it is 0. A
+ * bit is set here before it is set in DR7, and cleared here after it is cleared
+ * in DR7.
  */
 DECLARE_PER_CPU(unsigned long, cpu_dr7);
 
-/* Value of DR7, or value to restore if code has cleared DR7 */
+/* Value of DR7; while code has DR7 cleared, the value that it has to restore */
 DECLARE_PER_CPU(unsigned long, cpu_dr7_armed);
 
 /*
- * Breakpoints changed while DR7 was clear: load the address and mask registers before
- * loading cpu_dr7_armed.
+ * True if breakpoints changed while code had DR7 cleared: that code has to load
+ * the address and mask registers before it loads DR7.
  */
 DECLARE_PER_CPU(bool, cpu_dr7_changed);
 
 /*
- * Returns true if a breakpoint is armed on this CPU.  Use the raw accessor: the checks of
- * DEBUG_PREEMPT read data that may be watched, while DR7 is still live in entry code.
+ * Returns true if a breakpoint is armed on this CPU.  Uses the raw accessor,
+ * because entry code calls this while DR7 is still armed, and the checks of
+ * DEBUG_PREEMPT read data that may be watched.
  */
 static __always_inline bool hw_breakpoint_active(void)
 {
@@ -43,7 +45,7 @@ static __always_inline void hw_breakpoint_disable(void)
 }
 
 /**
- * hw_breakpoint_load - load all debug registers and arm the breakpoints
+ * hw_breakpoint_load - load the registers of all armed slots, and DR7
  *
  * Context: Any; interrupts off, DR7 cleared by the caller.
  */
@@ -52,21 +54,26 @@ void hw_breakpoint_load(void);
 /**
  * hw_breakpoint_restore - restore the debug registers after other code used them
  *
- * Context: Interrupts off, DR7 clear.
+ * Resets DR6, too.
+ *
+ * Context: Interrupts off, DR7 clear; not while the kernel debugger runs.
  */
 void hw_breakpoint_restore(void);
 
 /**
- * hw_breakpoint_cpu_init - reset the debug registers of a CPU that comes up
+ * hw_breakpoint_cpu_init - reset the state of the registers of a CPU that comes
+ * up
  *
- * Context: Interrupts off.
+ * Arms the breakpoints of the kernel debugger.
+ *
+ * Context: Interrupts off, on the CPU.
  */
 void hw_breakpoint_cpu_init(void);
 
 /*
- * Disarm breakpoints for a section of code that must not trap. The return value is for
- * local_db_restore(): the enable bits of DR7.  Check cpu_dr7 first: in a virtual machine
- * even reading DR7 is an exit.
+ * Disarms breakpoints for a section of code that must not trap. Returns the
+ * value of DR7 for local_db_restore(), 0 if nothing was armed.  Checks cpu_dr7
+ * first: in a virtual machine even reading DR7 is an exit.
  *
  * Only code that finds DR7 armed arms it again.  An NMI, a #DB or the kernel debugger
  * that interrupts the section finds DR7 clear: it may change breakpoints in memory, but
@@ -84,7 +91,7 @@ static __always_inline unsigned long local_db_save(void)
 	if (dr7)
 		set_debugreg(DR7_FIXED_1, 7);
 
-	/* Keep the code of the section behind the write to DR7. */
+	/* The section must not be moved before the write to DR7. */
 	barrier();
 
 	return dr7;
@@ -92,19 +99,20 @@ static __always_inline unsigned long local_db_save(void)
 
 static __always_inline void local_db_restore(unsigned long dr7)
 {
-	/* Keep the code of the section in front of the write to DR7. */
+	/* The section must not be moved after the write to DR7. */
 	barrier();
 
 	if (!dr7)
 		return;
 
 	/*
-	 * The debugger or a handler may have changed breakpoints in the section,
-	 * and an NMI may do so at any point here. Until DR7 is written, an NMI
-	 * finds DR7 clear and writes no registers, so the value that was read
-	 * matches the addresses in the registers. cpu_dr7_changed is set after
-	 * cpu_dr7_armed changes: read cpu_dr7_armed first, and check
-	 * cpu_dr7_changed once more after the write.
+	 * The debugger or a handler may have changed breakpoints in the
+	 * section, and an NMI may do so at any point here. Until DR7 is
+	 * written, an NMI finds DR7 clear and writes no register: it changes
+	 * cpu_dr7_armed, then sets cpu_dr7_changed. So read cpu_dr7_armed
+	 * first: if cpu_dr7_changed is not set after that, the value matches
+	 * the registers. Check cpu_dr7_changed again after the write, for an
+	 * NMI in between.
 	 */
 	dr7 = this_cpu_read(cpu_dr7_armed);
 	barrier();
@@ -119,11 +127,11 @@ static __always_inline void local_db_restore(unsigned long dr7)
 
 #ifdef CONFIG_CPU_SUP_AMD
 /**
- * amd_get_dr_addr_mask - read an address mask
- * @dr: number of the debug register
+ * amd_get_dr_addr_mask - get the address mask of a debug register of this CPU
+ * @dr: number of the debug register, 0 to 3
  *
  * Context: Preemption off.
- * Return: the address mask of the register on this CPU; 0 without BPEXT.
+ * Return: the address mask; 0 without BPEXT.
  */
 unsigned long amd_get_dr_addr_mask(unsigned int dr);
 #else

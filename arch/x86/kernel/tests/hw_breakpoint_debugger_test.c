@@ -48,7 +48,7 @@ static int debugger_trap(struct notifier_block *nb, unsigned long val, void *dat
 	return NOTIFY_STOP;
 }
 
-/* Set up a debugger with breakpoints on the words from HBP_NUM on. */
+/* Sets up a debugger with @nr breakpoints, on the words from HBP_NUM on. */
 static struct debugger *start_debugger(struct kunit *test, int nr)
 {
 	struct debugger *dbg;
@@ -167,9 +167,9 @@ static void a_debugger_in_an_open_batch_waits_for_its_commit(struct kunit *test)
 	dr_test_read_regs(&gone);
 	local_irq_enable();
 
-	/* perf may want all slots by the end of the batch. */
+	/* perf may take all slots before the batch ends. */
 	KUNIT_EXPECT_EQ(test, missing, 1U);
-	/* The hardware state is that of the start of the batch. */
+	/* The registers have not changed since the batch began. */
 	KUNIT_EXPECT_EQ(test, open.dr7, before.dr7);
 	KUNIT_EXPECT_EQ(test, open.cpu_dr7, before.cpu_dr7);
 	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&open, &dr_test_words[HBP_NUM]), -1);
@@ -305,7 +305,7 @@ static void a_cpu_that_comes_up_gets_the_debuggers_breakpoints(struct kunit *tes
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&up, &dr_test_words[HBP_NUM + 1]), 0);
 }
 
-/* The debugger reads memory next to its software breakpoints in this way. */
+/* The debugger pokes text to set and remove software breakpoints. */
 static void poking_text_in_the_debugger_arms_nothing(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 1);
@@ -338,7 +338,7 @@ static void poking_text_in_the_debugger_arms_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hits, 1);
 }
 
-/* An NMI that comes while the debugger runs */
+/* As if an NMI repointed while the debugger runs */
 static void repointing_in_the_debugger_arms_nothing(struct kunit *test)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
@@ -371,7 +371,7 @@ static void repointing_in_the_debugger_arms_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hits, 1);
 }
 
-/* The CPU was in an NMI when the debugger stopped it for the last time. */
+/* The debugger stopped the CPU in an NMI, then the CPU went offline. */
 static void a_cpu_that_comes_back_is_armed(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
@@ -407,7 +407,7 @@ static void leave_and_read(void *regs)
 	dr_test_read_regs(regs);
 }
 
-/* The debugger changes its list once; CPUs that leave the debugger only read it. */
+/* The debugger sets its list once; each CPU reads it when it leaves. */
 static void each_cpu_takes_over_what_the_debugger_set_once(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 1);
@@ -441,7 +441,7 @@ static int hbreak_verdict(const void *addr)
 	return debugger_verdict(addr, sizeof(long), HW_BREAKPOINT_X);
 }
 
-/* The kprobe blacklist is empty without CONFIG_KPROBES. */
+/* Must not need the kprobe blacklist: empty without CONFIG_KPROBES. */
 static void a_debugger_is_refused_only_what_traps_for_ever(struct kunit *test)
 {
 	static const void *const refused[] = {
@@ -494,11 +494,11 @@ static void a_breakpoint_is_disarmed_though_its_claims_cannot_be_released(struct
 	KUNIT_EXPECT_EQ(test, removed, 0);
 	KUNIT_EXPECT_EQ(test, again, -1);
 	KUNIT_EXPECT_EQ(test, gone.dr7, 0UL);
-	/* The irq_work has run. */
+	/* The irq_work has released the claim. */
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 
-/* perf gives a slot up in an irq_work. */
+/* An irq_work evicts the flexible breakpoint. */
 static void a_debugger_gets_the_slot_of_a_flexible_breakpoint(struct kunit *test)
 {
 	unsigned long addr = (unsigned long)&dr_test_words[HBP_NUM];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit test of breakpoints that a task, an interrupt and an NMI repoint at the same
- * time: each finds and leaves one version.
+ * time: each of them reads one whole version, and one whole version is left.
  */
 
 #include <linux/irq_work.h>
@@ -23,7 +23,7 @@ struct nest {
 
 static struct nest nest;
 
-/* Words with an odd number are watched by half. */
+/* Odd words are watched with half their length, to tell versions apart. */
 static struct perf_event_attr word_of(unsigned int i)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[i % 16], HW_BREAKPOINT_W);
@@ -106,7 +106,7 @@ static void repointing_in_every_context_leaves_one_version(struct kunit *test)
 		if (n % 10)
 			continue;
 
-		/* What it watches now is what it says, and nothing else. */
+		/* The address in bp->attr is watched, and nothing else. */
 		nmi_end();
 		preempt_disable();
 		for (i = 0; i < 16; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test of the x86 debug registers: the translation of attributes, and that the
- * registers of each CPU hold what cpu_dr7 and the breakpoints say.
+ * KUnit test of the x86 debug registers: attributes are translated correctly,
+ * and the registers of each CPU agree with cpu_dr7 and with the breakpoints.
  */
 
 #include <linux/kthread.h>
@@ -113,7 +113,7 @@ static bool has_masks(void)
 	return boot_cpu_has(X86_FEATURE_BPEXT);
 }
 
-/* Check each byte of the data that the manuals list. */
+/* Expected result for a data breakpoint, according to the manuals */
 static int data_verdict(unsigned long addr, unsigned long len)
 {
 	if (!len || (len & (len - 1)) || addr % len)
@@ -233,7 +233,7 @@ static void a_long_range_needs_address_masks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, amd_get_dr_addr_mask(0), 0UL);
 }
 
-/* Each byte alone and as part of a longer range */
+/* Checks three bytes of the data, alone and as part of longer ranges. */
 static void expect_never_watched(struct kunit *test, const char *what, int cpu,
 				 const void *base, size_t size)
 {
@@ -355,7 +355,7 @@ static void the_kernel_begins_where_user_space_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, in_kernel(~0UL - 7, 8, HW_BREAKPOINT_X), 1);
 }
 
-/* With and without address masks */
+/* Needs no processor with address masks: the function only computes. */
 static void a_long_range_into_the_kernel_is_in_the_kernel(struct kunit *test)
 {
 	struct arch_hw_breakpoint hw = { .ctl = DR_LEN_1 | DR_RW_WRITE, .mask = 0x1fff };
@@ -368,7 +368,7 @@ static void a_long_range_into_the_kernel_is_in_the_kernel(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arch_check_bp_in_kernelspace(&hw), 1);
 }
 
-/* ---- Cases: what the registers hold ---- */
+/* ---- Cases: contents of the registers ---- */
 
 static void an_armed_breakpoint_is_in_one_slot_and_leaves_it(struct kunit *test)
 {
@@ -488,7 +488,7 @@ static void a_slot_that_holds_the_address_is_taken_again(struct kunit *test)
 	perf_event_disable(f->bp[0]);
 	perf_event_disable(f->bp[1]);
 
-	/* Both slots are free; only one register has the address. */
+	/* Both slots are free; one of the address registers has the address. */
 	perf_event_enable(f->bp[1]);
 	KUNIT_EXPECT_EQ(test, dr_test_slot_now(test, &dr_test_words[1]), slot[1]);
 	perf_event_enable(f->bp[0]);
@@ -540,7 +540,7 @@ static void read_work(struct kthread_work *work)
 	dr_test_read_regs(&container_of(work, struct read_work, work)->regs);
 }
 
-/* Contents of the registers while the worker runs */
+/* Returns the contents of the registers while @worker runs. */
 static struct dr_test_regs regs_of(struct kthread_worker *worker)
 {
 	struct read_work read = { };
@@ -663,7 +663,7 @@ static void an_equal_set_costs_no_register_write(struct kunit *test)
 		KUNIT_EXPECT_GE(test, dr_test_slot_now(test, &dr_test_words[i]), 0);
 }
 
-/* Installs the breakpoints of @f that are in @set instead of those that are @installed. */
+/* Replaces the breakpoints @installed by those of @set; both are bitmaps. */
 static void install_set(struct dr_test *f, unsigned int installed, unsigned int set)
 {
 	int i;
@@ -697,7 +697,7 @@ static bool only_set_is_armed(struct dr_test *f, unsigned int set)
 	return dr_test_nr_enabled(&regs) == hweight32(set) && regs.dr7 == regs.cpu_dr7;
 }
 
-/* From nothing, to nothing, and from each set of slots to each other one */
+/* Replaces each set of breakpoints, the empty one too, by each other. */
 static void any_set_is_replaced_by_any_other(struct kunit *test)
 {
 	unsigned int all = BIT(HBP_NUM) - 1, from, to, wrong = 0;
@@ -727,7 +727,7 @@ static void any_set_is_replaced_by_any_other(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, missed, 0);
 }
 
-/* A task that is switched in finds nothing armed: any slot would do. */
+/* As in a task switch: with nothing armed, any slot would do. */
 static void each_returns_to_its_slot_when_nothing_is_armed(struct kunit *test)
 {
 	struct dr_test_regs before, none, after;
@@ -832,7 +832,7 @@ static void a_register_changes_hands_without_a_write(struct kunit *test)
 	dr_test_write_word(0);
 	in_old = dr_test_take_hits(f, 0);
 	in_new = dr_test_take_hits(f, 1);
-	/* Not before the hit: the exit of a #DB loads DR7. */
+	/* Set the mark after the hit: the exit of #DB writes DR7. */
 	dr_test_mark_dr7();
 	arch_hw_breakpoint_commit();
 	unwritten = dr_test_dr7_mark_stands();
@@ -850,14 +850,14 @@ static void a_register_changes_hands_without_a_write(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out_new, 1);
 }
 
-/* An event that is not known to perf: it counts and has no claim. */
+/* Makes an event without a claim, unknown to perf. It counts its hits. */
 static struct perf_event *make_fifth(struct kunit *test, int word)
 {
 	struct perf_event *event;
 
 	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, event);
-	/* Like an event of the CPU: hits of any task count. */
+	/* Like an event of a CPU it counts the hits of any task. */
 	event->ctx = kunit_kzalloc(test, sizeof(*event->ctx), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, event->ctx);
 	KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[word], 8, HW_BREAKPOINT_W,
@@ -1025,7 +1025,7 @@ static void local_db_restore_arms_what_is_wanted_by_then(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out_new, 1);
 }
 
-/* Set the registers as a guest leaves them. */
+/* Overwrites the registers as a guest of KVM does. */
 static void registers_that_were_lost_are_restored(struct kunit *test)
 {
 	struct dr_test_regs before, off, after;
@@ -1054,8 +1054,11 @@ static void registers_that_were_lost_are_restored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hits[2], 1);
 }
 
-/* An NMI repoints while a guest of KVM has the registers: they are its own. */
-static void repointing_leaves_a_guest_its_registers(struct kunit *test)
+/*
+ * As if an NMI repointed while the registers belong to a guest of KVM, which may have
+ * the same values as the host
+ */
+static void repoint_while_a_guest_runs(struct kunit *test, bool has_values_of_host)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
@@ -1068,39 +1071,12 @@ static void repointing_leaves_a_guest_its_registers(struct kunit *test)
 	attr = dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_W);
 
 	local_irq_disable();
-	set_debugreg(0UL, 7);
-	dr_test_scramble_registers();
-	dr_test_read_regs(&guest);
-	err = modify_wide_hw_breakpoint_local(*this_cpu_ptr(set), &attr);
-	dr_test_read_regs(&lent);
-	hw_breakpoint_restore();
-	dr_test_read_regs(&after);
-	hits = dr_test_write_hits(f, 1);
-	local_irq_enable();
-	unregister_wide_hw_breakpoint(set);
-
-	KUNIT_EXPECT_EQ(test, err, 0);
-	KUNIT_EXPECT_MEMEQ(test, &lent, &guest, sizeof(lent));
-	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&after), 1);
-	KUNIT_EXPECT_GE(test, dr_test_slot_at(&after, &dr_test_words[1]), 0);
-	KUNIT_EXPECT_EQ(test, hits, 1);
-}
-
-/* The same, with a guest register that has the value of the host's. */
-static void repointing_leaves_a_guest_the_register_that_equals_ours(struct kunit *test)
-{
-	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
-	struct dr_test *f = test->priv;
-	struct perf_event * __percpu *set;
-	struct dr_test_regs guest, lent, after;
-	int err, hits;
-
-	set = register_wide_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[1]);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
-	attr = dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_W);
-
-	local_irq_disable();
-	hw_breakpoint_disable();
+	if (has_values_of_host) {
+		hw_breakpoint_disable();
+	} else {
+		set_debugreg(0UL, 7);
+		dr_test_scramble_registers();
+	}
 	dr_test_read_regs(&guest);
 	err = modify_wide_hw_breakpoint_local(*this_cpu_ptr(set), &attr);
 	dr_test_read_regs(&lent);
@@ -1112,11 +1088,21 @@ static void repointing_leaves_a_guest_the_register_that_equals_ours(struct kunit
 
 	KUNIT_EXPECT_EQ(test, err, 0);
 	KUNIT_EXPECT_MEMEQ(test, lent.addr, guest.addr, sizeof(lent.addr));
-	KUNIT_EXPECT_EQ(test, lent.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, lent.dr7, guest.dr7);
 	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&after), 1);
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&after, &dr_test_words[1]), 0);
 	KUNIT_EXPECT_EQ(test, after.dr7, after.cpu_dr7);
 	KUNIT_EXPECT_EQ(test, hits, 1);
+}
+
+static void repointing_leaves_a_guest_its_registers(struct kunit *test)
+{
+	repoint_while_a_guest_runs(test, false);
+}
+
+static void repointing_leaves_a_guest_the_register_that_equals_ours(struct kunit *test)
+{
+	repoint_while_a_guest_runs(test, true);
 }
 
 static void registers_that_others_used_are_not_believed(struct kunit *test)
@@ -1133,7 +1119,7 @@ static void registers_that_others_used_are_not_believed(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_now(test, &dr_test_words[0]), 0);
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 0), 1);
 
-	/* The slots that were not armed are not restored. */
+	/* hw_breakpoint_restore() does not load slots that are not armed. */
 	dr_test_arm_word(test, 1);
 	dr_test_arm_word(test, 2);
 	dr_test_drop(test, 1);

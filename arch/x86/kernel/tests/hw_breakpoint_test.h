@@ -2,10 +2,10 @@
 /*
  * Shared by the KUnit tests of the x86 debug registers.
  *
- * The registers are read back from the processor after each step.  Whether a
- * register was written cannot be read back; where it matters, the test puts a mark
- * into a register without the knowledge of the code, and a mark that is still there
- * was not overwritten.
+ * The tests read the registers back from the processor after each step.  To
+ * find out whether a register was written, a test stores a value in it that the
+ * code under test does not know (a mark): if the mark is still there, the
+ * register was not written.
  *
  * Every case ends with nothing armed on any CPU, which dr_test_exit() checks.
  */
@@ -31,7 +31,7 @@
 /* The memory that is watched */
 extern unsigned long dr_test_words[DR_TEST_WORDS];
 
-/* struct dr_test_regs - the registers of a CPU, and its cpu_dr7 */
+/* struct dr_test_regs - contents of the registers of a CPU, and its cpu_dr7 */
 struct dr_test_regs {
 	unsigned long	addr[HBP_NUM];
 	unsigned long	dr7;
@@ -39,7 +39,7 @@ struct dr_test_regs {
 	int		cpu;
 };
 
-/* struct dr_test_hits - what a handler saw */
+/* struct dr_test_hits - number of hits, and where the last one was */
 struct dr_test_hits {
 	atomic_t	nr;
 	unsigned long	ip;
@@ -47,8 +47,8 @@ struct dr_test_hits {
 
 /**
  * struct dr_test - what a case has to clean up
- * @bp: its breakpoints
- * @hits: of each word
+ * @bp: breakpoints of the case
+ * @hits: hits of each breakpoint
  * @cpu: the CPU that the case runs on
  */
 struct dr_test {
@@ -83,6 +83,7 @@ struct perf_event *dr_test_arm_word(struct kunit *test, int i);
 struct perf_event *dr_test_hold_word(struct kunit *test, int i, int word);
 void dr_test_drop(struct kunit *test, int i);
 int dr_test_parse(u64 addr, u64 len, u32 type, struct arch_hw_breakpoint *hw);
+/* -EXDEV if arch_hw_breakpoint_move() does not come to the same result */
 int dr_test_verdict(u64 addr, u64 len, u32 type);
 
 /* For a debugger without breakpoints */

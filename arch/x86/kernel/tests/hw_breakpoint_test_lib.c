@@ -21,7 +21,7 @@ noinline __noclone void dr_test_write_word(int i)
 
 noinline __noclone void dr_test_called(void)
 {
-	/* Records each call. */
+	/* Keeps the compiler from removing calls of this function. */
 	barrier();
 }
 
@@ -39,7 +39,6 @@ int dr_test_take_hits(struct dr_test *f, int i)
 	return atomic_xchg(&f->hits[i].nr, 0);
 }
 
-/* Number of hits of one write; also works with interrupts off. */
 int dr_test_write_hits(struct dr_test *f, int i)
 {
 	atomic_set(&f->hits[i].nr, 0);
@@ -75,7 +74,6 @@ int dr_test_nr_enabled(const struct dr_test_regs *regs)
 	return nr;
 }
 
-/* Slot that is armed for an address; -1 if none or several are. */
 int dr_test_slot_at(const struct dr_test_regs *regs, const void *addr)
 {
 	int slot, found = -1;
@@ -92,7 +90,6 @@ int dr_test_slot_at(const struct dr_test_regs *regs, const void *addr)
 	return found;
 }
 
-/* Reads the registers; DR7 must be cpu_dr7. */
 struct dr_test_regs dr_test_regs_now(struct kunit *test)
 {
 	struct dr_test_regs regs;
@@ -109,7 +106,6 @@ int dr_test_slot_now(struct kunit *test, const void *addr)
 	return dr_test_slot_at(&regs, addr);
 }
 
-/* A bit of DR7 that no code sets; each write of DR7 clears it. */
 void dr_test_mark_dr7(void)
 {
 	unsigned long dr7;
@@ -148,7 +144,6 @@ struct perf_event_attr dr_test_watch(const void *addr, u64 len, u32 type)
 	return attr;
 }
 
-/* Create a breakpoint of this CPU on word @i. */
 struct perf_event *dr_test_arm(struct kunit *test, int i, struct perf_event_attr attr)
 {
 	struct dr_test *f = test->priv;
@@ -167,7 +162,6 @@ struct perf_event *dr_test_arm_word(struct kunit *test, int i)
 						  HW_BREAKPOINT_W));
 }
 
-/* A breakpoint that has a claim and is disabled */
 struct perf_event *dr_test_hold_word(struct kunit *test, int i, int word)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[word],
@@ -193,18 +187,36 @@ int dr_test_parse(u64 addr, u64 len, u32 type, struct arch_hw_breakpoint *hw)
 	return hw_breakpoint_arch_parse(NULL, &attr, hw);
 }
 
+/* The address of a breakpoint that can be watched with each valid length */
+#define MOVE_FROM	0x100000
+
+/* A breakpoint that is moved to @addr has to become @hw, or be refused with @err. */
+static bool moves_alike(u64 addr, u64 len, u32 type, int err,
+			const struct arch_hw_breakpoint *hw)
+{
+	struct arch_hw_breakpoint from, to;
+
+	if (dr_test_parse(MOVE_FROM, len, type, &from))
+		return true;
+	if (arch_hw_breakpoint_move(&from, addr, &to) != err)
+		return false;
+	return err || (to.address == hw->address && to.ctl == hw->ctl &&
+		       to.mask == hw->mask);
+}
+
 int dr_test_verdict(u64 addr, u64 len, u32 type)
 {
 	struct arch_hw_breakpoint hw;
+	int err = dr_test_parse(addr, len, type, &hw);
 
-	return dr_test_parse(addr, len, type, &hw);
+	return moves_alike(addr, len, type, err, &hw) ? err : -EXDEV;
 }
 
 /* ---- The kernel debugger ---- */
 
 const struct arch_hw_breakpoint *const dr_test_no_list[HBP_NUM];
 
-/* A CPU that comes up leaves the debugger without having entered it. */
+/* Like a CPU that comes up: leaves the debugger without having entered it. */
 unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const list[HBP_NUM])
 {
 	int i;
@@ -229,7 +241,7 @@ int dr_test_init(struct kunit *test)
 	f->cpu = raw_smp_processor_id();
 	test->priv = f;
 
-	/* A case runs in a thread of its own. */
+	/* Each case runs in a thread of its own, so exit need not undo this. */
 	return set_cpus_allowed_ptr(current, cpumask_of(f->cpu));
 }
 

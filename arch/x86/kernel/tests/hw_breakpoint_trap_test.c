@@ -30,10 +30,18 @@
 
 /* ---- Cases: changes in the middle of loading the registers ---- */
 
-/*
- * Code that loads DR7 is executed step by step. At one of the steps the trap
- * repoints a breakpoint, as an NMI would at this place, and at each write of DR7
- * the trap looks at what would be armed.
+/**
+ * struct stepper - execute code that loads DR7 in single steps
+ * @nb: notifier of the die chain, called for each step
+ * @bp: the breakpoint
+ * @attr: attributes between which the notifier switches
+ * @ctl: control field for each element of @attr
+ * @now: index of the current element of @attr
+ * @every_step: count all steps, not only writes of debug registers
+ * @when: number of the step at which @bp is repointed, as an NMI would do there
+ * @count: number of steps so far
+ * @mixed: number of writes of DR7 that would arm the address of one element of
+ *	@attr with the control field of the other
  */
 struct stepper {
 	struct notifier_block	nb;
@@ -47,7 +55,7 @@ struct stepper {
 	int			mixed;
 };
 
-/* Number of the debug register that an instruction writes, -1 for none */
+/* Returns which debug register the next instruction writes; -1 for none. */
 static int debugreg_written(struct pt_regs *regs, unsigned long *value)
 {
 	struct insn insn;
@@ -194,9 +202,9 @@ static void repointing_between_any_instructions_mixes_nothing(struct kunit *test
 /**
  * struct scan - search for data that the entry or exit of NMI or #DB accesses
  * @nb: notifier of the die chain, called for each hit
- * @hw: watched range
- * @bad: number of hits on the stack of NMI or #DB
- * @ip: instruction pointer of the last one
+ * @hw: watched ranges; the last one is not searched, but triggers a #DB
+ * @bad: number of hits while the stack of NMI or #DB was in use
+ * @ip: instruction pointer of the last such hit
  */
 struct scan {
 	struct notifier_block		nb;
@@ -247,14 +255,14 @@ static bool trap_both(const struct scan *scan)
 	__apic_send_IPI_mask(cpumask_of(raw_smp_processor_id()), NMI_VECTOR);
 	for (i = 0; i < 1000000 && READ_ONCE(nmi_due); i++)
 		cpu_relax();
-	/* #DB entry may access the data of NMI entry, too, and would trap for ever. */
+	/* If #DB entry accesses the same data, it would trap for ever. */
 	if (!scan->bad)
 		dr_test_write_word(HBP_NUM);
 
 	return !READ_ONCE(nmi_due);
 }
 
-/* The last register triggers a #DB. */
+/* Watches words from @addr with all registers but one, which triggers a #DB. */
 static bool scan_words(struct scan *scan, unsigned long addr, unsigned long end)
 {
 	bool came;
@@ -286,10 +294,10 @@ static void scan_range(struct kunit *test, struct scan *scan, const char *what,
 	for (; addr < end; addr += (HBP_NUM - 1) * sizeof(long)) {
 		scan->bad = 0;
 		if (!scan_words(scan, addr, end)) {
-			KUNIT_FAIL(test, "no NMI came");
+			KUNIT_FAIL(test, "no NMI arrived");
 			break;
 		}
-		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx: touched by %pS",
+		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx: accessed by %pS",
 				    what, addr - (unsigned long)base, (void *)scan->ip);
 		cond_resched();
 	}
@@ -446,7 +454,7 @@ static void an_instruction_breakpoint_lets_the_step_go_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 0);
 }
 
-/* Without RF, the fault on the write that disarms a breakpoint would recur. */
+/* Without RF, the fault of a breakpoint that is disarmed by now would recur. */
 static void an_instruction_that_was_watched_a_moment_ago_runs(struct kunit *test)
 {
 	struct dr_test *f = test->priv;

@@ -2,7 +2,7 @@
 /*
  * Cost of operations on breakpoints, and of other perf events beside them.
  *
- *   bench [wide]
+ *   bench [wide|process]
  *
  * Prints "NAME COST ROUNDS" for each operation, in nanoseconds of
  * CLOCK_MONOTONIC. Where the clock of a virtual machine counts instructions these
@@ -17,7 +17,7 @@
  * events per round.
  *
  * Needs root. Rows about another CPU are left out where there is none. "wide"
- * measures only the operations on all CPUs.
+ * measures only the operations on all CPUs, "process" those on events of a process.
  *
  * A number at the end of a name is the number of breakpoints, of events or of
  * other tasks that exist meanwhile; for a ring buffer, that of its data pages.
@@ -49,10 +49,10 @@
 #include <unistd.h>
 
 #define ROUNDS		401
-/* Of what takes long. */
+/* For operations that take long */
 #define FEW_ROUNDS	41
 #define SLOTS		4
-/* The CPU of all of this, and another one. */
+/* The CPU on which everything is measured, and another one */
 #define HERE		0
 #define ELSEWHERE	1
 
@@ -108,7 +108,9 @@ static uint64_t measure_round(void (*op)(void *arg), void *arg)
 	return end - start;
 }
 
-/* @rest, if there is any, is done after each round and not measured. */
+/*
+ * @rest, if not NULL, is called after each round and not measured.
+ */
 static void measure_rounds(const char *name, int rounds, void (*op)(void *arg),
 			   void (*rest)(void *arg), void *arg)
 {
@@ -129,7 +131,7 @@ static void measure(const char *name, void (*op)(void *arg), void *arg)
 	measure_rounds(name, ROUNDS, op, NULL, arg);
 }
 
-/* The same, for a name that ends in a number. */
+/* Like measure_rounds(), for a name that ends in a number. */
 static void measure_with(const char *name, int nr, int rounds, void (*op)(void *arg),
 			 void *arg)
 {
@@ -190,7 +192,7 @@ static void let_go(void)
 		close(held[--nr_held]);
 }
 
-/* A flexible breakpoint; false if the kernel has none. */
+/* Returns false if the kernel has no flexible breakpoints. */
 static bool is_multiplexed(struct perf_event_attr *attr)
 {
 	*attr = watch(&words[0]);
@@ -252,7 +254,7 @@ static void op_toggle(void *arg)
 	ioctl(*(int *)arg, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-/* A byte to the other process and one back: two context switches */
+/* Send a byte to the other process and receive one: two context switches. */
 static int there[2], back[2];
 
 static void op_switch(void *arg)
@@ -290,7 +292,7 @@ static void stop_echo(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Both tasks hold so many. */
+/* Each of the two tasks has @nr breakpoints. */
 static void bench_switch_each(const char *name, struct perf_event_attr attr, int nr, pid_t pid)
 {
 	hold_like(attr, nr, 0, -1);
@@ -333,14 +335,14 @@ static void bench_switches(void)
 	stop_echo(pid);
 }
 
-/* ---- Among others ---- */
+/* ---- Beside other tasks ---- */
 
 #define MOST_OTHERS	4000
 #define STACK		2048
 
 /*
- * Processes that share all they can with this one, so that thousands of them are
- * cheap, and sleep until they are killed.
+ * Processes that share all that clone() can share with this one, so that thousands of
+ * them are cheap. They sleep until they are killed.
  */
 struct other {
 	pid_t		pid;
@@ -370,7 +372,7 @@ static int run_forever(void *arg)
 	bind_to(other->cpu);
 	other->runs = true;
 	for (;;)
-		/* Lets the other CPUs of a virtual machine run. */
+		/* Lets the other CPUs of an emulator run. */
 		__builtin_ia32_pause();
 	return 0;
 }
@@ -390,7 +392,10 @@ static struct other *add_other(int (*life)(void *arg), int cpu, struct perf_even
 	return other;
 }
 
-/* As many others on @cpu; with a breakpoint each, unless they inherit one. */
+/*
+ * Start @nr other tasks on @cpu, each with a breakpoint of its own unless they inherit
+ * one.
+ */
 static void have_others(int nr, int cpu, bool inherit)
 {
 	static const struct timespec nap = { .tv_nsec = 100000000 };
@@ -398,7 +403,7 @@ static void have_others(int nr, int cpu, bool inherit)
 
 	while (nr_others < nr)
 		add_other(sleep_forever, cpu, inherit ? NULL : &attr);
-	/* Until all of them sleep. */
+	/* Wait until all of them sleep. */
 	nanosleep(&nap, NULL);
 }
 
@@ -424,7 +429,7 @@ static void *do_nothing(void *arg)
 	return arg;
 }
 
-/* What "perf bench breakpoint thread" does. */
+/* The operation of "perf bench breakpoint thread" */
 static void op_thread(void *arg)
 {
 	pthread_t thread;
@@ -472,7 +477,7 @@ static void bench_among(int nr)
 	let_go();
 }
 
-/* ---- No breakpoint, and other events ---- */
+/* ---- Events that are not breakpoints ---- */
 
 static struct perf_event_attr count_software(int config)
 {
@@ -491,7 +496,10 @@ static struct perf_event_attr count_nothing(void)
 
 #define PMUS	"/sys/bus/event_source/devices/"
 
-/* An event of a PMU that is no software PMU of perf core; false if there is none. */
+/*
+ * An event of a PMU that is not one of perf core's software PMUs; false if there is
+ * none
+ */
 static bool count_tsc(struct perf_event_attr *attr)
 {
 	FILE *type = fopen(PMUS "msr/type", "r");
@@ -544,14 +552,20 @@ static void join(const char *group)
 	write_to(group, "cgroup.procs", "0");
 }
 
-/* Between a task of a cgroup and one that is in none, beside other events of the CPU */
+/*
+ * Switch between a task of a cgroup and one of no cgroup, beside other events of the
+ * CPU.
+ */
 static void bench_plain_cgroups(void)
 {
 	struct perf_event_attr attr = count_nothing(), watched = watch(&words[0]);
 	pid_t pid;
 	int group, fd, cpu_fd;
 
-	/* The root gives perf_event to its children with the first controller. */
+	/*
+	 * Enabling a controller in the root makes perf_event available to child
+	 * cgroups.
+	 */
 	write_to(ROOT_GROUP, "cgroup.subtree_control", "+pids");
 	mkdir(GROUP, 0700);
 	group = open(GROUP, O_RDONLY | O_DIRECTORY);
@@ -649,7 +663,7 @@ static void bench_plain(void)
 	bench_plain_cgroups();
 }
 
-/* What "perf bench breakpoint enable" does: each has inherited what is toggled. */
+/* The operation of "perf bench breakpoint enable": each task has inherited the event. */
 static void bench_toggle_among(int nr)
 {
 	struct perf_event_attr attr = watch(&words[0]);
@@ -675,7 +689,7 @@ static void bench_others(void)
 	bench_toggle_among(1000);
 }
 
-/* ---- Alone ---- */
+/* ---- A single task ---- */
 
 static void op_open_cpu(void *arg)
 {
@@ -694,7 +708,7 @@ static void bench_open(void)
 {
 	struct perf_event_attr attr = watch(&words[0]);
 
-	/* The first event of a task in the system has a price of its own. */
+	/* The first event of a task in the system costs more: it switches static keys. */
 	hold(1);
 	let_go();
 	hold(3);
@@ -710,7 +724,7 @@ static void bench_open(void)
 	let_go();
 }
 
-/* A while in user mode, long enough for some rotations */
+/* Run in user mode for some rotations. */
 static void op_spin(void *arg)
 {
 	for (volatile int i = 0; i < 2000000; i++)
@@ -787,7 +801,7 @@ static struct perf_event_attr watch_by_signal(volatile void *address)
 	return attr;
 }
 
-/* Where the kernel has no such thing, -1 */
+/* Returns -1 if the kernel cannot open the event. */
 static int open_sigtrap(struct perf_event_attr *attr)
 {
 	int fd = open_event(attr, 0, -1);
@@ -801,7 +815,7 @@ static void handle_nothing(int signal, siginfo_t *info, void *context)
 {
 }
 
-/* Empty, but it gets what tells one hit from another. */
+/* The handler does nothing, but reads what distinguishes one hit from another. */
 static void have_handler(void)
 {
 	struct sigaction action = { .sa_sigaction = handle_nothing, .sa_flags = SA_SIGINFO };
@@ -823,8 +837,9 @@ static void bench_sigtrap_hits(void)
 	close(fd);
 
 	/*
-	 * Not on a word: there QEMU reports one of two only. The second makes a
-	 * signal of its own, where the kernel does not lose it.
+	 * An instruction breakpoint: of two data breakpoints that one instruction hits,
+	 * QEMU reports only one. The hit of the second breakpoint gives a second
+	 * signal, which a kernel without the series loses.
 	 */
 	attr.bp_type = HW_BREAKPOINT_X;
 	attr.bp_addr = (unsigned long)op_nothing;
@@ -855,7 +870,7 @@ static void bench_hits(void)
 	close_ring(&ring);
 }
 
-/* ---- Moving ---- */
+/* ---- Modify ---- */
 
 struct move {
 	int			fd;
@@ -863,7 +878,7 @@ struct move {
 	int			last;
 };
 
-/* There and back; @attr is that of the event. */
+/* Two sets of attributes to alternate between; @attr is that of the event. */
 static struct move new_move(int fd, struct perf_event_attr attr)
 {
 	struct move move = { .fd = fd, .to = { attr, attr } };
@@ -915,7 +930,7 @@ static void bench_modify(void)
 	struct perf_event_attr attr = watch(&words[0]);
 	struct move move = open_move(attr, 0, -1);
 
-	/* What no change can do without: the call, and the attributes to be read */
+	/* The lower limit for a modify: the system call, and reading the attributes */
 	measure("ioctl_unknown", op_ioctl_unknown, &move.fd);
 	move.to[0].type = PERF_TYPE_SOFTWARE;
 	measure("modify_refused_type", op_modify_refused, &move);
@@ -941,7 +956,7 @@ static void bench_modify(void)
 	close(move.fd);
 }
 
-/* Moved, then hit */
+/* Modify and hit, in alternation. */
 static void bench_modify_pairs(void)
 {
 	struct perf_event_attr attr = watch(&words[0]);
@@ -976,7 +991,7 @@ static void bench_modify_sleeping(const char *name, int cpu)
 	struct other *other = add_other(sleep_forever, cpu, &attr);
 	struct move move = new_move(other->fd, attr);
 
-	/* Until it sleeps. */
+	/* Wait until the task sleeps. */
 	have_others(nr_others, cpu, false);
 	measure(name, op_modify, &move);
 	lose_others();
@@ -1038,7 +1053,7 @@ static void bench_modify_families(void)
 		bench_modify_family("modify_family_elsewhere", ELSEWHERE, children[i]);
 }
 
-/* What there is to do where nothing can be modified */
+/* The alternative to a modify: close and open */
 static void op_reopen(void *arg)
 {
 	close_ring(arg);
@@ -1057,7 +1072,7 @@ static void bench_reopen(void)
 	}
 }
 
-/* ---- A debugger's view ---- */
+/* ---- ptrace ---- */
 
 struct poke {
 	pid_t	pid;
@@ -1083,7 +1098,7 @@ static void op_ptrace_dr7(void *arg)
 {
 	struct poke *p = arg;
 
-	/* All four, eight bytes, written: what it is already */
+	/* All four slots enabled, eight bytes, writes: DR7 has this value already. */
 	poke(p->pid, 7, 0x999900ff);
 }
 
@@ -1130,7 +1145,7 @@ static void bench_ptrace(void)
 
 /* ---- All CPUs ---- */
 
-/* One event for each CPU, as a program makes that watches the whole machine */
+/* Opens one event for each CPU, as a program does that watches the whole machine. */
 static void open_wide(struct perf_event_attr *attr)
 {
 	for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
@@ -1174,7 +1189,7 @@ static void bench_wide(void)
 	measure("open_close_wide_plain", op_open_close_wide, &plain);
 }
 
-/* ---- Events of tracefs that are defined at run time ---- */
+/* ---- Dynamic events of tracefs ---- */
 
 #define TRACEFS	"/sys/kernel/tracing/"
 
@@ -1197,7 +1212,9 @@ static void must_write(const char *path, const char *text)
 		die(path);
 }
 
-/* @definition defines the event @name, GROUP/EVENT, which each getppid() hits once. */
+/*
+ * @definition defines the event @name (GROUP/EVENT), which each getppid() hits once.
+ */
 static void start_hits(const char *definition, const char *name)
 {
 	char path[128];
@@ -1224,7 +1241,7 @@ static void bench_event_hit(const char *row, const char *definition, const char 
 	stop_hits(name);
 }
 
-/* Defines the event behind the first instructions, where no call of ftrace is used. */
+/* A kprobe event behind the first instructions, where it does not use ftrace */
 static void bench_event_trap(void)
 {
 	char definition[128];
@@ -1242,7 +1259,7 @@ static void bench_event_trap(void)
 	write_file("/proc/sys/debug/kprobes-optimization", "1");
 }
 
-/* An address in the kernel that nothing writes to meanwhile */
+/* Returns a kernel address to which nothing writes during the measurement. */
 static unsigned long quiet_address(void)
 {
 	unsigned long address, found = 0;
@@ -1256,7 +1273,7 @@ static unsigned long quiet_address(void)
 	return found;
 }
 
-/* Each getppid() sets and clears the watch event, with triggers of one more event. */
+/* Triggers of another event set and clear the watch event at each getppid(). */
 static void bench_set_clear(const char *row, const char *option)
 {
 	static const char trigger[] = TRACEFS "events/bench/call/trigger";
@@ -1303,6 +1320,200 @@ static void bench_events(void)
 	bench_triggers();
 }
 
+/* ---- Events of a whole process ---- */
+
+/* A breakpoint of the process; false if the kernel has none. */
+static bool is_of_process(struct perf_event_attr *attr)
+{
+	*attr = watch(&words[0]);
+	attr->config = 2;
+	return !access("/sys/bus/event_source/devices/breakpoint/format/process", F_OK);
+}
+
+#define MOST_THREADS	1000
+
+static pthread_t sleepers[MOST_THREADS];
+static int nr_sleepers;
+static volatile bool sleepers_end;
+
+static void *sleep_until_end(void *arg)
+{
+	while (!sleepers_end)
+		usleep(100000);
+	return NULL;
+}
+
+/* Threads of this process that sleep. */
+static void have_threads(int nr)
+{
+	static const struct timespec nap = { .tv_nsec = 50000000 };
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 32768);
+	sleepers_end = false;
+	while (nr_sleepers < nr) {
+		if (pthread_create(&sleepers[nr_sleepers++], &small, sleep_until_end, NULL))
+			die("pthread_create");
+	}
+	nanosleep(&nap, NULL);
+}
+
+static void lose_threads(void)
+{
+	sleepers_end = true;
+	while (nr_sleepers)
+		pthread_join(sleepers[--nr_sleepers], NULL);
+}
+
+/* The other side of op_switch() */
+static void *echo(void *arg)
+{
+	char byte;
+
+	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+		;
+	return NULL;
+}
+
+static void bench_switch_threads(struct perf_event_attr *attr)
+{
+	pthread_t thread;
+
+	if (pipe(there) || pipe(back) || pthread_create(&thread, NULL, echo, NULL))
+		die("echo");
+	measure("switch_threads", op_switch, NULL);
+	if (is_of_process(attr)) {
+		hold_like(*attr, 1, 0, -1);
+		measure("switch_threads_process", op_switch, NULL);
+		let_go();
+	}
+	close(there[1]);
+	pthread_join(thread, NULL);
+	close(there[0]);
+	close(back[0]);
+	close(back[1]);
+}
+
+struct process_move {
+	struct perf_event_attr	attr;
+	int			fd;
+	int			n;
+};
+
+static void op_move_process(void *arg)
+{
+	struct process_move *move = arg;
+
+	move->attr.bp_addr = (unsigned long)&words[move->n++ % 2];
+	if (ioctl(move->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &move->attr))
+		die("modify");
+}
+
+static void bench_process_of(int threads)
+{
+	struct process_move move = { };
+
+	is_of_process(&move.attr);
+	have_threads(threads - 1);
+	measure_with("open_close_process", threads, ROUNDS, op_open_close, &move.attr);
+	move.fd = must_open(&move.attr, 0, -1);
+	measure_with("modify_process", threads, ROUNDS, op_move_process, &move);
+	close(move.fd);
+	lose_threads();
+}
+
+#define FIRST_ROUNDS	10
+
+struct first_open {
+	struct perf_event_attr	attr;
+	pid_t			pid;
+	int			threads;
+	int			ready[2];
+};
+
+static void end_process(struct first_open *first)
+{
+	kill(first->pid, SIGKILL);
+	waitpid(first->pid, NULL, 0);
+}
+
+/* A process in which no event has been opened yet */
+static void start_process(struct first_open *first)
+{
+	char byte = 0;
+
+	first->pid = fork();
+	if (first->pid < 0)
+		die("fork");
+	if (!first->pid) {
+		have_threads(first->threads - 1);
+		if (write(first->ready[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	if (read(first->ready[0], &byte, 1) != 1)
+		die("start_process");
+}
+
+static void restart_process(void *arg)
+{
+	end_process(arg);
+	start_process(arg);
+}
+
+static void op_first_open(void *arg)
+{
+	struct first_open *first = arg;
+
+	close(must_open(&first->attr, first->pid, -1));
+}
+
+/* The first event of a process looks at each of its threads. */
+static void bench_first_of(int threads)
+{
+	struct first_open first = { .threads = threads };
+	char name[64];
+
+	is_of_process(&first.attr);
+	if (pipe(first.ready))
+		die("pipe");
+	start_process(&first);
+	snprintf(name, sizeof(name), "open_close_first_%d", threads);
+	measure_rounds(name, FIRST_ROUNDS, op_first_open, restart_process, &first);
+	end_process(&first);
+	close(first.ready[0]);
+	close(first.ready[1]);
+}
+
+static void bench_process(void)
+{
+	struct perf_event_attr attr;
+	pid_t pid;
+
+	bench_switch_threads(&attr);
+	measure("thread_unwatched", op_thread, NULL);
+	if (!is_of_process(&attr))
+		return;
+	hold_like(attr, 1, 0, -1);
+	measure("thread_process", op_thread, NULL);
+	let_go();
+
+	pid = start_echo();
+	bench_switch_beside("switch_task", watch(NULL), 1, 0, -1);
+	bench_switch_beside("switch_process", attr, 1, 0, -1);
+	stop_echo(pid);
+
+	/* The first event has a price of its own. */
+	hold_like(attr, 1, 0, -1);
+	let_go();
+	bench_process_of(1);
+	bench_process_of(MOST_THREADS);
+	bench_first_of(1);
+	bench_first_of(MOST_THREADS);
+}
+
 static void bench_all(void)
 {
 	bench_open();
@@ -1332,6 +1543,7 @@ int main(int argc, char **argv)
 	measure("getppid", op_getppid, NULL);
 	bench_wide();
 	bench_events();
+	bench_process();
 	if (argc < 2)
 		bench_all();
 	return 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Workarounds for QEMU's translator (TCG): see bp_emulator.h.
- */
+/* Workarounds for QEMU TCG: see bp_emulator.h. */
 #define BP_NO_TESTS
 #include "bp_test.h"
 
@@ -20,9 +18,9 @@ bool bp_emulated(void)
 }
 
 /*
- * The first event of a task in the system patches the scheduler and the last one
- * patches it back. QEMU's translator sometimes executes the int3 that is there in
- * between. An event that never counts, in each program, keeps the scheduler patched.
+ * The first event of a task in the system patches the scheduler (static keys), and the
+ * last one patches it back. QEMU TCG sometimes executes the int3 that is there
+ * meanwhile. An event that never counts, in each program, keeps the scheduler patched.
  */
 static void __attribute__((constructor)) bp_hold_scheduler_patched(void)
 {

@@ -409,8 +409,8 @@ static void *bp_worker_thread(void *data)
 }
 
 /*
- * The child closes the descriptors that it inherited, which would keep events open,
- * and answers before bp_start() returns.
+ * The child closes the descriptors that it inherited, which would keep events open, and
+ * answers before bp_start() returns.
  */
 static void bp_worker_process(struct bp_worker *w)
 {
@@ -558,7 +558,9 @@ void bp_wait_for_state(pid_t pid, char state)
 	char path[64], text[512], *p;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	/* The state changes shortly before the task is off the CPU. */
+	/*
+	 * /proc shows the state before the task has left the CPU: wait a little longer.
+	 */
 	do {
 		usleep(1000);
 		if (bp_read_file(path, text, sizeof(text)))
@@ -587,7 +589,7 @@ int bp_remove_module(const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
 
-	/* A task that was killed drops its events some time after its parent knows. */
+	/* The events of a task that was killed are released some time after waitpid(). */
 	for (int ms = 0; ms < 5000; ms++) {
 		if (!syscall(__NR_delete_module, name, O_NONBLOCK))
 			return 0;

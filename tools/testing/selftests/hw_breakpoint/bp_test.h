@@ -2,11 +2,11 @@
 /*
  * Helpers that all breakpoint tests share.
  *
- * Every test runs in a process of its own and ends in bp_teardown(), which
- * gives back whatever the test still holds and then asserts the postcondition
- * all tests share: each breakpoint register is free again, for this task and on
- * each CPU. A CPU can be filled up only if no task, alive or dead, still holds
- * a slot there, so the second half speaks for the whole machine.
+ * Every test runs in a process of its own and ends in bp_teardown(). This closes what
+ * the test has left open and then asserts a postcondition of all tests: every
+ * breakpoint register is available again, for this task and on each CPU. A CPU can only
+ * be filled up if no task has a claim there, not even one that has exited, so the check
+ * covers the whole machine.
  */
 #ifndef BP_TEST_H
 #define BP_TEST_H
@@ -35,9 +35,8 @@
 #include <unistd.h>
 
 /*
- * kselftest_harness.h defines functions, for it is made for programs of one C file.
- * A file without tests defines BP_NO_TESTS: its copies give way to those of the file
- * that has the tests.
+ * kselftest_harness.h defines functions, because it is meant for programs with one C
+ * file. A C file without tests defines BP_NO_TESTS, which makes its copies weak.
  */
 #ifdef BP_NO_TESTS
 #pragma weak _fixture_global
@@ -51,7 +50,7 @@ static int test_harness_run(int argc, char **argv) __attribute__((__unused__));
 
 #include "bp_emulator.h"
 
-/* A debug kernel in an emulator is slow. */
+/* A kernel with debug options in an emulator is slow. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	120
 
@@ -72,6 +71,7 @@ static int test_harness_run(int argc, char **argv) __attribute__((__unused__));
 
 /* Bit 0 of attr.config: any number of such breakpoints may be open. */
 #define BP_FLEXIBLE	1ULL
+#define BP_PROCESS	2ULL
 
 /* ---------------------------------------------------------------- accesses */
 
@@ -105,7 +105,7 @@ extern const char bp_store_insn[], bp_store_next[];
 
 /* ------------------------------------------------------------------ events */
 
-/* A counting breakpoint in user mode that is enabled at once. */
+/* A breakpoint that counts in user mode and is enabled when it is opened. */
 struct perf_event_attr bp_attr(unsigned int type, const void *addr, unsigned long len);
 struct perf_event_attr bp_attr_w(const void *addr, unsigned long len);
 struct perf_event_attr bp_attr_x(const void *addr);
@@ -117,29 +117,29 @@ struct perf_event_attr bp_attr_sw(__u64 config);
 int bp_open_group(struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);
 int bp_open(struct perf_event_attr *attr, pid_t pid, int cpu);
 
-/* A counting write breakpoint of the running task. */
+/* Opens a write breakpoint of the current task that counts. */
 int bp_open_w(const void *addr, unsigned long len);
 
-/* The count, or -1 where read() fails. */
+/* Returns the count, or -1 if read() fails. */
 long long bp_count(int fd);
 
-/* What an event with both times in its read_format returns */
+/* Result of read() with both times in read_format */
 struct bp_reading {
 	__u64 count;
 	__u64 enabled;
 	__u64 running;
 };
 
-/* Reads the count and both times; false where read() fails. */
+/* Reads the count and both times; returns false if read() fails. */
 bool bp_read(int fd, struct bp_reading *r);
 
-/* What an event with PERF_FORMAT_LOST in its read_format returns */
+/* Result of read() with PERF_FORMAT_LOST in read_format */
 struct bp_hits {
 	__u64 count;
 	__u64 lost;
 };
 
-/* All bits are set where read() fails. */
+/* Sets all bits if read() fails. */
 struct bp_hits bp_hits(int fd);
 
 int bp_ioctl(int fd, unsigned long cmd, unsigned long arg);
@@ -211,20 +211,22 @@ struct bp_worker {
 
 void bp_forget_child(pid_t pid);
 
-/* A fork whose child dies with this process, or at the latest in teardown. */
+/*
+ * Forks a child that is killed when this process exits, at the latest in bp_teardown().
+ */
 pid_t bp_fork(void);
 
 /* Returns the exit status, or 256 plus the signal that killed the child. */
 int bp_wait(pid_t pid);
 
-/* Runs fn(arg) in a child; its result, 0 to 255, is the child's exit status. */
+/* Runs fn(arg) in a child, and returns its result, which must be 0 to 255. */
 int bp_in_child(int (*fn)(void *arg), void *arg);
 
 /* Drops all privileges; bp_become_nobody_with() keeps the capabilities in @caps. */
 int bp_become_nobody(void);
 int bp_become_nobody_with(unsigned long long caps);
 
-/* The same as bp_in_child(), without any privilege. */
+/* Like bp_in_child(), without any privileges. */
 int bp_as_nobody(int (*fn)(void *arg), void *arg);
 
 /* Executes commands from @in until the end of the file, and answers to @out. */
@@ -238,8 +240,8 @@ int bp_start_thread(struct bp_worker *w, bp_work_fn fn, void *arg);
 long bp_do(struct bp_worker *w, int cmd);
 
 /*
- * Ends the worker and waits until it is gone. pthread_join() returns while the
- * thread still has its events to give back; it is gone when its tid is.
+ * Ends the worker and waits until it has exited. When pthread_join() returns, the
+ * thread may still have events; they are released when its tid no longer exists.
  */
 int bp_stop(struct bp_worker *w);
 
@@ -259,8 +261,8 @@ int bp_read_file(const char *path, char *buf, size_t size);
 int bp_write_file(const char *path, const char *text);
 
 /*
- * Waits until /proc shows the task in @state, 'S' for asleep: a worker that has
- * answered may not sleep yet. Returns at once if there is no such task.
+ * Waits until /proc shows the task in @state, such as 'S' for sleeping: a worker may
+ * answer before it sleeps. Returns at once if there is no such task.
  */
 void bp_wait_for_state(pid_t pid, char state);
 
@@ -268,9 +270,10 @@ int bp_cpu_online(int cpu, bool online);
 __u64 bp_now(clockid_t clock);
 
 /*
- * A module of this kernel, by its path below the kernel's source without ".ko". Both
- * return 0 or a negative errno: -ENOENT where the kernel does not have the module.
- * bp_remove_module() waits for the last event of a PMU that the module provides.
+ * Load and remove a module of this kernel, given by its path in the kernel source
+ * without ".ko". Both return 0 or a negative errno: -ENOENT if the kernel does not have
+ * the module. bp_remove_module() waits until the last event of the module's PMU is
+ * released.
  */
 int bp_load_module(const char *path, const char *parameters);
 int bp_remove_module(const char *path);
@@ -291,12 +294,12 @@ union bp_record {
 int bp_ring_map(struct bp_ring *ring, int fd, int data_pages, int prot);
 void bp_ring_unmap(struct bp_ring *ring);
 
-/* Takes the oldest record out of the ring; false if there is none. */
+/* Takes the oldest record out of the ring; returns false if there is none. */
 bool bp_ring_next(struct bp_ring *ring, union bp_record *rec);
 
 /* ---------------------------------------------------------------- teardown */
 
-/* Closes and kills what the test left behind; expects every register to be free. */
+/* Closes and kills what the test has left; expects every register to be available. */
 void bp_teardown(struct __test_metadata *_metadata);
 
 #endif /* BP_TEST_H */

@@ -48,7 +48,7 @@ static void write_all(void)
 	}
 }
 
-/* Estimate the hits in the whole time from those while the event had a register. */
+/* Estimate the hits of the whole time from the hits while the event had a register. */
 static bool estimate(int fd, double *hits)
 {
 	struct reading r;

@@ -49,7 +49,7 @@ int main(void)
 		return 1;
 	}
 
-	/* The count goes on. */
+	/* The count is kept. */
 	first = 2;
 	second = 2;
 	second = 3;

@@ -19,13 +19,13 @@ static volatile uint32_t counter;
 
 static void print_sample(const struct sample *sample)
 {
-	/* On x86 the instruction pointer is behind the instruction that wrote. */
+	/* On x86 the instruction pointer is that of the instruction after the write. */
 	if (sample->header.type == PERF_RECORD_SAMPLE)
 		printf("thread %u wrote before %#lx\n", sample->tid,
 		       (unsigned long)sample->ip);
 }
 
-/* No record wraps around: the ring is larger than all that are written here. */
+/* The ring is larger than all records that are written here, so none wraps around. */
 static void read_ring(struct perf_event_mmap_page *page)
 {
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);

@@ -37,7 +37,7 @@ static void print_record(const struct text_poke *poke)
 	putchar('\n');
 }
 
-/* The ring is larger than all that is written here, so no record wraps around. */
+/* The ring is larger than all records that are written here, so none wraps around. */
 static void print_ring(struct perf_event_mmap_page *page)
 {
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);

@@ -316,7 +316,7 @@ void go_on_for(struct __test_metadata *_metadata, struct load *load, struct even
 	} while (left);
 }
 
-void go_on_turns(struct __test_metadata *_metadata, struct load *load, struct events *e, int turns)
+void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e, int turns)
 {
 	begin(_metadata, e);
 	load->rounds = 0;
@@ -452,7 +452,7 @@ long worker(int cmd, void *arg)
 	return 0;
 }
 
-/* ---------------------------------------------------------------------- new images */
+/* ---------------------------------------------------------------------- exec */
 
 pid_t start_exec(int *gate, int nr, int before, int after)
 {
@@ -477,7 +477,7 @@ pid_t start_exec(int *gate, int nr, int before, int after)
 	return pid;
 }
 
-/* The new image: "--store ROUNDS" instead of tests */
+/* After exec this program runs "--store ROUNDS" instead of tests. */
 static void __attribute__((constructor)) store_after_exec(int argc, char **argv)
 {
 	if (argc != 3 || strcmp(argv[1], "--store"))

@@ -2,28 +2,28 @@
 /*
  * Flexible breakpoints: more of them than there are registers.
  *
- * The rule: bit 0 of attr.config makes a breakpoint flexible. Any number of them may be
- * open as long as one register is left for all of them. The registers that the other
- * breakpoints, the guaranteed ones, leave are multiplexed between them: each gets one in
- * the end, and the times that are read with a count tell for how long it counted. A
- * guaranteed breakpoint counts as if there were no flexible ones.
+ * The rule: bit 0 of attr.config makes a breakpoint flexible. Any number of flexible
+ * breakpoints may be open as long as one register is left for all of them. They are
+ * multiplexed on the registers that the other breakpoints, the guaranteed ones, leave:
+ * each of them gets a register after some time, and read() returns for how long it had
+ * one. A guaranteed breakpoint counts as if there were no flexible ones.
  *
- * A test waits as long as it takes for what depends on time: a machine may be busy, and
- * an emulator or a debug kernel is slow. Times are compared only with each other.
+ * A test waits without a fixed limit for what depends on time: a machine may be busy,
+ * and an emulator or a debug kernel is slow. Times are compared only with each other.
  */
 #ifndef FLEXIBLE_H
 #define FLEXIBLE_H
 
 #include "bp_test.h"
 
-/* perf_event_mux_interval_ms during a test: how long a turn is. */
+/* perf_event_mux_interval_ms during a test: the time between two rotations */
 #define TURN_MS		4
 #define TURN_NS		(TURN_MS * 1000000ULL)
 
-/* How long to wait for what must happen, on the slowest of machines. */
+/* Maximum time to wait for something that must happen, on a very slow machine */
 #define PATIENCE_NS	(30 * 1000000000ULL)
 
-/* How long scaled counts may take to come close to the number of stores. */
+/* Maximum time until scaled counts come close to the number of stores */
 #define ESTIMATE_NS	(5 * 1000000000ULL)
 
 /* Words of 64 bytes in the test page */
@@ -48,7 +48,7 @@ void hold(struct __test_metadata *_metadata, int nr, pid_t pid, int on);
 
 /* ------------------------------------------------------------- sets of events */
 
-/* Events, and what was read of them in begin() and in look() */
+/* Events, and what begin() and look() have read from them */
 struct events {
 	int nr;
 	int fd[MAX_EVENTS];
@@ -63,13 +63,13 @@ void add(struct __test_metadata *_metadata, struct events *e, struct perf_event_
 void add_disabled(struct __test_metadata *_metadata, struct events *e,
 		  struct perf_event_attr attr, pid_t pid, int on);
 
-/* Adds breakpoints on nr words, each for itself. */
+/* Adds breakpoints on nr words, each in a group of its own. */
 void add_words(struct __test_metadata *_metadata, struct events *e,
 	       struct perf_event_attr (*attr)(int i), int first, int nr, pid_t pid, int on);
 
 /*
- * Adds a group of breakpoints on nr words, which the first of them leads. They
- * begin together.
+ * Adds a group of breakpoints on nr words, led by the first one. They are enabled
+ * together.
  */
 void add_group(struct __test_metadata *_metadata, struct events *e,
 	       struct perf_event_attr (*attr)(int i), int first, int nr, pid_t pid, int on);
@@ -77,7 +77,7 @@ void add_group(struct __test_metadata *_metadata, struct events *e,
 void close_events(struct events *e);
 void read_event(struct __test_metadata *_metadata, int fd, struct bp_reading *r);
 
-/* Reads all events, and expects that times and counts only grew. */
+/* Reads all events, and expects that times and counts did not decrease. */
 void look(struct __test_metadata *_metadata, struct events *e);
 
 void begin(struct __test_metadata *_metadata, struct events *e);
@@ -89,14 +89,14 @@ __u64 all_running(struct events *e);
 __u64 all_enabled(struct events *e);
 void show(struct __test_metadata *_metadata, struct events *e);
 
-/* Do a and b differ by no more than percent of b, plus more? */
+/* Returns true if a and b differ by at most percent of b plus more. */
 bool within(double a, double b, double percent, double more);
 
 /* ------------------------------------------------------------------- the load */
 
 /*
- * How steady a load was: the speed in stretches of time as long as BP_SLOTS turns,
- * which is how long an event keeps its register on the average.
+ * How steady a load was: its speed in intervals of BP_SLOTS rotations, which is how
+ * long an event keeps its register on average.
  */
 #define STRETCH_NS	(BP_SLOTS * TURN_NS)
 
@@ -108,81 +108,89 @@ struct steadiness {
 	double squares;
 };
 
-/* The variance of the speed, in relation to the square of its mean. */
+/* The variance of the speed, relative to the square of its mean */
 double unsteadiness(struct steadiness *s);
 
-/* Stores to words, for as long as a test asks it to. */
+/* Stores to words, repeated for as long as a test needs them */
 struct load {
 	int first;
 	int nr;
-	/* Instead of four rounds of stores by this process. */
+	/* If set, called instead of four rounds of stores by this process */
 	void (*go_on)(struct load *load);
-	/* The workers that make the rounds of let_worker() and let_two() */
+	/* The workers that make the rounds of stores in let_worker() and let_two() */
 	struct bp_worker *worker;
-	/* Rounds that were made since they were last set to zero. */
+	/* Rounds of stores since the test last set this to 0 */
 	__u64 rounds;
 	struct steadiness steady;
 };
 
 void go_on(struct load *load);
 
-/* For a load that other tasks make by themselves: wait */
+/* For a load that other tasks make on their own: only wait. */
 void let_others(struct load *load);
 
 void let_worker(struct load *load);
 void let_two(struct load *load);
 
-/* Sleeps again and again, after times of different length. */
+/* Sleeps between rounds, for times of different length. */
 void sleep_often(struct load *load);
 
-/* Moves to the next CPU before a turn can end. */
+/* Moves to the next CPU more often than events are rotated. */
 void move_often(struct load *load);
 
 /*
- * Goes on until the first event was enabled for ns since begin(). Events are read
- * rarely, since reading one that runs takes longer and the load must be steady.
+ * Continues the load until the first event was enabled for ns since begin(). Reads
+ * events rarely: reading one that runs takes longer, and the load must be steady.
  */
 void go_on_for(struct __test_metadata *_metadata, struct load *load, struct events *e, __u64 ns);
 
-/* Goes on for so many turns, between begin() and look(). */
-void go_on_turns(struct __test_metadata *_metadata, struct load *load, struct events *e, int turns);
+/* Continues the load for a number of rotations, between begin() and look(). */
+void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e, int turns);
 
-/* The number of events that had a register and a hit since begin() */
+/* Returns the number of events that had a register and a hit since begin(). */
 int served(struct events *e);
 
-/* Goes on until each event was served; false if that takes more than PATIENCE_NS. */
+/*
+ * Continues the load until each event had a register and a hit; returns false after
+ * PATIENCE_NS.
+ */
 bool all_get_a_turn(struct __test_metadata *_metadata, struct events *e, struct load *load);
 
-/* Expects several turns of each event: a single one can be by chance. */
+/* Expects that each event had a register several times: once could be by chance. */
 void expect_turns(struct __test_metadata *_metadata, struct events *e, struct load *load);
 
 /*
  * Expects that least to most registers were in use. A round of the load hits one word
- * for each register that has an event; where a turn ends in the middle of a round, up
- * to BP_SLOTS more or less.
+ * for each register that has an event; a rotation in the middle of a round adds or
+ * removes up to BP_SLOTS hits.
  */
 void expect_in_use(struct __test_metadata *_metadata, struct events *e, struct load *load,
 		   int least, int most);
 
 /*
- * Expects that two events which share a register get the same share of it: of the
- * stores that the load made, since times also grow while the machine stands still.
+ * Expects that two events which share a register get the same share of it. The share is
+ * measured in stores of the load, because times also grow while the machine is stopped.
  */
 void expect_even(struct __test_metadata *_metadata, struct load *load, struct events *e);
 
-/* Expects count hits of each event, and that it ran all the time, to the nanosecond. */
+/*
+ * Expects count hits of each event, and that it ran for all of the time, to the
+ * nanosecond.
+ */
 void expect_missed_nothing(struct __test_metadata *_metadata, struct events *e, __u64 count);
 
-/* Expects that b ran as long as a: the first reading of a is older, the second newer. */
+/* Expects that b ran as long as a; a is read before and after b. */
 void expect_same_time(struct __test_metadata *_metadata, int a, int b);
 
 /*
- * Expects that the nr events from first on, a group, ran together: they count the same,
- * but for one hit where a turn ends in the middle of a round.
+ * Expects that the group of nr events from first on ran together: their counts are
+ * equal, except for one hit if a rotation comes in the middle of a round.
  */
 void expect_whole(struct __test_metadata *_metadata, struct events *e, int first, int nr);
 
-/* A child that stores to nr words until *stop, on the same CPUs as this one. */
+/*
+ * Starts a child that stores to nr words until *stop, on the same CPUs as this process.
+ */
 pid_t busy(volatile __u64 *stop, int first, int nr);
 
 /* ------------------------------------------------------------------- workers */
@@ -192,7 +200,7 @@ enum { CMD_FREE = -1, CMD_OPEN_FLEXIBLE = -2, CMD_NOBODY = -3 };
 /* A bp_work_fn: makes cmd rounds of stores to the words of a load, or executes a CMD_ command. */
 long worker(int cmd, void *arg);
 
-/* ---------------------------------------------------------------------- new images */
+/* ---------------------------------------------------------------------- exec */
 
 /*
  * Forks a child that waits for a byte written to *@gate, makes @before rounds of stores
@@ -201,7 +209,7 @@ long worker(int cmd, void *arg);
  */
 pid_t start_exec(int *gate, int nr, int before, int after);
 
-/* A fixture of one set of events */
+/* A fixture with one set of events */
 #define FLEXIBLE_FIXTURE(name)						\
 	FIXTURE(name)							\
 	{								\

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The command hwbp, on programs whose accesses are known exactly.
+# The command hwbp, on programs with a known number of accesses.
 #
-# Wants hwbp in PATH, or its path in $HWBP, and its test programs in one of the
-# directories below, or in $HWBP_TESTS. Runs as root: some tests give rights up.
+# Requires hwbp in PATH, or its path in $HWBP, and its test programs in one of the
+# directories below, or in $HWBP_TESTS. Runs as root: some tests drop privileges.
 # Arguments are names of tests to run instead of all.
 
 set -u
@@ -30,9 +30,9 @@ clean_up()
 }
 trap clean_up EXIT
 
-# The kernel patches its scheduler when the first perf event is opened and when
-# the last one is closed. An event that stays open all the time saves that for
-# each command, and spares emulators that now and then fail at patched code.
+# The first perf event that is opened and the last one that is closed switch static keys
+# of the scheduler. An event that stays open avoids this for each command, and failures
+# of emulators that sometimes execute patched code wrongly.
 hold_an_event()
 {
 	start_on_fifo held "$hwbp" stat total -- "$programs/threads" 1
@@ -40,10 +40,10 @@ hold_an_event()
 	wait_for ready "$tmp/held"
 }
 
-# ---- what the tests are made of ----------------------------------------------
+# ---- helpers of all tests ------------------------------------------------------
 
-# Every check that fails says why and fails the test that it stands in. A test that
-# cannot be done says why in $skip.
+# A check that fails prints the reason and makes the current test fail. A test that
+# cannot run sets $skip to the reason.
 bad=0
 skip=
 
@@ -53,8 +53,8 @@ complain()
 	echo "# $*"
 }
 
-# Run a command, keep what it says and its status. The time limits are against
-# a hang only: the clock of an emulator that gets little time may run fast.
+# Runs a command, and stores its output, messages and status. The time limits are only
+# against a hang: the clock of an emulator that gets little CPU time may run fast.
 run()
 {
 	status=0
@@ -67,9 +67,9 @@ watch()
 	run "$hwbp" watch -o "$report" "$@"
 }
 
-# The same for a run that several tests look at: once NAME COMMAND... runs the command
-# for the first of them, and brings back its report, output and status for the others.
-# On a debug kernel a run takes seconds.
+# Like run, for a command whose results several tests use: once NAME COMMAND... runs the
+# command for the first of these tests, and restores its report, output and status for
+# the others. On a debug kernel a run takes seconds.
 once()
 {
 	kept=$tmp/once.$1
@@ -99,8 +99,8 @@ equal()
 	[ "$1" = "$2" ] || complain "$3: '$1' instead of '$2'"
 }
 
-# Lines of the report: hits have a time in the first column, counts a percentage
-# in the second.
+# Lines of the report: hits have a time in the first column, counts a percentage in the
+# second.
 hits()
 {
 	awk '$1 ~ /^[0-9]+\.[0-9]+$/' "$report"
@@ -111,7 +111,8 @@ counts()
 	awk '$2 ~ /^[0-9.]+%$/' "$report"
 }
 
-# The same in the background, once the report is begun; $watcher is its process.
+# Runs hwbp in the background, and waits until the report begins; $watcher is its
+# process.
 watch_behind()
 {
 	: >"$report"
@@ -126,30 +127,30 @@ watch_ended()
 	wait "$watcher" || status=$?
 }
 
-# $1 hits at all, as lines and as the sum of the counts.
+# There are $1 hits, in lines and in the sum of the counts.
 hits_are()
 {
 	equal "$(hits | wc -l)" "$1" "lines of hits"
 	equal "$(counts | awk '{ n += $1 } END { print n + 0 }')" "$1" "sum of the counts"
 }
 
-# $1 hits in the function $2.
+# There are $1 hits in the function $2.
 hits_in()
 {
 	equal "$(counts | awk -v f="$2+" 'index($3, f) == 1 { n += $1 } END { print n + 0 }')" \
 	      "$1" "hits in $2"
 }
 
-# The command failed with one line that matches $1, and ran nothing.
+# The command failed with one line that matches $1, and did not run its program.
 refused()
 {
 	status_is "${2:-125}"
 	equal "$(wc -l <"$err")" 1 "lines of the message"
 	grep -q "^hwbp: .*$1" "$err" || complain "message '$(cat "$err")', not '$1'"
-	[ ! -s "$out" ] || complain "output '$(cat "$out")' of what should not have run"
+	[ ! -s "$out" ] || complain "output '$(cat "$out")' of a program that must not run"
 }
 
-# The same for a message about registers, which has a line per holder and one of advice.
+# Like refused, for a message about registers: one line per holder and one with advice.
 refused_with_holders()
 {
 	status_is 125
@@ -157,16 +158,17 @@ refused_with_holders()
 		complain "message '$(cat "$err")'"
 	grep -q "^  close one of these" "$err" || complain "no advice: '$(cat "$err")'"
 	! grep -q "No space left" "$err" || complain "'$(cat "$err")'"
-	[ ! -s "$out" ] || complain "output '$(cat "$out")' of what should not have run"
+	[ ! -s "$out" ] || complain "output '$(cat "$out")' of a program that must not run"
 }
 
-# The same for a command line that libsubcmd refuses: the usage follows the message.
+# Like refused, for a command line that libsubcmd refuses: the usage follows the
+# message.
 refused_usage()
 {
 	status_is 125
 	grep -q "^ *Error: .*$1" "$err" || complain "message '$(cat "$err")', not '$1'"
 	grep -q "^ Usage: hwbp" "$err" || complain "no usage: '$(cat "$err")'"
-	[ ! -s "$out" ] || complain "output '$(cat "$out")' of what should not have run"
+	[ ! -s "$out" ] || complain "output '$(cat "$out")' of a program that must not run"
 }
 
 stat_count()
@@ -183,8 +185,8 @@ wait_for()
 	complain "'$1' did not appear in $2"
 }
 
-# Starts a program that reads from a pipe, $tmp/NAME.fifo, and writes to $tmp/NAME:
-# start_on_fifo NAME COMMAND... $started is its process. Opening a pipe for writing
+# Starts a program that reads from the pipe $tmp/NAME.fifo and writes to $tmp/NAME:
+# start_on_fifo NAME COMMAND... $started is its process. Opening the pipe for writing
 # waits for the program.
 start_on_fifo()
 {
@@ -197,7 +199,7 @@ start_on_fifo()
 	started=$!
 }
 
-# A program that waits for a line; $threads is its process.
+# Starts a program that waits for a line; $threads is its process.
 program_start()
 {
 	start_on_fifo threads "$programs/$1" "$2"
@@ -228,7 +230,7 @@ threads_finish()
 
 pmu=/sys/bus/event_source/devices/breakpoint
 
-# False, with the reason to skip the test, on a kernel without flexible breakpoints.
+# On a kernel without flexible breakpoints, sets $skip and fails.
 can_multiplex()
 {
 	skip=
@@ -236,7 +238,7 @@ can_multiplex()
 	[ -z "$skip" ]
 }
 
-# False, with the reason to skip the test, if the kernel does not list breakpoints.
+# On a kernel without a list of claims, sets $skip and fails.
 can_list()
 {
 	skip=
@@ -244,7 +246,7 @@ can_list()
 	[ -z "$skip" ]
 }
 
-# Without format/ and caps/ the kernel looks like the stock one.
+# Hides format/ and caps/, so that the kernel looks like the stock one.
 as_stock()
 {
 	if [ ! -e $pmu/format ]; then
@@ -256,8 +258,8 @@ as_stock()
 			      mount --bind '$tmp/empty' $pmu/caps && exec \"\$@\"" sh "$@"
 }
 
-# Each line of the file $1 that has type $2, or each line at all if $2 is "", is a JSON
-# object with the other arguments as keys.
+# Each line of the file $1 of type $2 (each line if $2 is "") is a JSON object with the
+# other arguments as keys.
 json_has()
 {
 	file=$1
@@ -267,27 +269,27 @@ json_has()
 	"$programs/json_check" "$@" <"$tmp/lines" >"$tmp/json" || complain "$type: $(cat "$tmp/json")"
 }
 
-# The types of the lines of a file, with their numbers.
+# The types of the lines of a file, with their numbers
 json_types()
 {
 	sed 's/^{"type": "\([a-z]*\)".*/\1/' "$1" | sort | uniq -c | xargs
 }
 
-# ---- what the tests of hwbp slots are made of ----------------------------------
+# ---- helpers of the tests of hwbp slots ------------------------------------------
 
 slots_file=/sys/kernel/debug/hw_breakpoint/slots
 account=$tmp/account
 
-# What hwbp slots says of the account on standard input. Its tasks have numbers
-# that no process can have.
+# Runs hwbp slots with the list of claims on standard input. The tasks in the list have
+# numbers that no process can have.
 slots()
 {
 	cat >"$account"
 	run "$hwbp" slots --from "$account" "$@"
 }
 
-# A claim: holder ("cpu=0", or "pid=5000001 cpu=any"), kind, and more fields that
-# go before the usual ones.
+# Prints a claim: holder ("cpu=0", or "pid=5000001 cpu=any"), kind, and further fields,
+# which precede the usual ones.
 claim()
 {
 	case $1 in
@@ -297,7 +299,7 @@ claim()
 	echo "claim $1 kind=$2 ${3:-class=any} weight=1 type=w len=8 addr=0x1000 owner=kgdb$tail"
 }
 
-# Registers of the CPUs given, four each, all free.
+# Prints four free registers of each of the given CPUs.
 free_registers()
 {
 	for cpu in "$@"; do
@@ -307,7 +309,7 @@ free_registers()
 	done
 }
 
-# Standard output is what standard input of this is.
+# The output is exactly the standard input of this function.
 says()
 {
 	cat >"$tmp/expected"
@@ -319,21 +321,21 @@ says()
 	}
 }
 
-# The lines at the end that tell who is full, $1 for none.
+# The lines at the end name these full CPUs and tasks; none if $1 is empty.
 full_is()
 {
 	status_is 0
 	equal "$(grep " is full" "$out" | sed 's/: .*//')" "$1" "who is full"
 }
 
-# The lines of one section.
+# Prints the lines of one section.
 section()
 {
 	awk -v head="$1" 'index($0, head) == 1 { inside = 1; next } /^$/ { inside = 0 } inside' \
 		"$out"
 }
 
-# A program that holds claims of its own until it is let go; $holder is it.
+# Starts a program that has claims until hold_end; $holder is its process.
 hold_start()
 {
 	start_on_fifo holds "${hold:-$programs/hold}" "$@"
@@ -349,22 +351,22 @@ hold_end()
 	wait "$holder"
 }
 
-# ---- what the tests of hwbp text are made of -----------------------------------
+# ---- helpers of the tests of hwbp text -------------------------------------------
 
 tracing=/sys/kernel/tracing
 probed=__x64_sys_getpgid
 commands=$tmp/commands
 
-# What hwbp text says of what the commands on standard input change. They run in
-# the directory of the tracer.
+# Runs hwbp text with the commands on standard input, which change text. The commands
+# run in the directory of tracefs.
 text()
 {
 	cat >"$commands"
 	run "$hwbp" text -o "$report" "$@" -- sh -c "cd $tracing && . $commands"
 }
 
-# False, with the reason to skip the test, if there is nothing to be told of. That
-# is tried once: each hwbp text reads the list of all symbols, which is long.
+# If the kernel cannot record changes of text, sets $skip and fails. Tries this only
+# once, because hwbp text reads all kernel symbols, which takes long.
 can_listen()
 {
 	if [ -z "${tried_to_listen:-}" ]; then
@@ -380,8 +382,8 @@ can_listen()
 	[ -z "$skip" ]
 }
 
-# Commands that set a breakpoint instruction into the probed function, beside the
-# place that the function tracer has there, and take it out again.
+# Commands that set a kprobe in the probed function, not at the location that the
+# function tracer uses, and remove it.
 set_probe='for at in 5 9; do
 	echo "p:hwbp_test '$probed'+$at" >kprobe_events 2>/dev/null && break
 done
@@ -389,14 +391,15 @@ echo 1 >events/kprobes/hwbp_test/enable'
 clear_probe='echo 0 >events/kprobes/hwbp_test/enable
 echo >kprobe_events'
 
-# The same for a call of the function tracer, in the functions $1.
+# The same for a call of the function tracer, in the functions $1
 set_tracer()
 {
 	echo "echo '$1' >set_ftrace_filter; echo function >current_tracer"
 }
 clear_tracer='echo nop >current_tracer; echo >set_ftrace_filter'
 
-# Lines of the report that tell of bytes, or of symbols that come and go.
+# Lines of the report about changed bytes, and about symbols that are registered and
+# unregistered
 changes()
 {
 	awk '$1 ~ /^[0-9]+\.[0-9]+$/ && / -> /' "$report"
@@ -407,14 +410,14 @@ symbols()
 	awk '$1 ~ /^[0-9]+\.[0-9]+$/ && / symbol (un)?registered /' "$report"
 }
 
-# Changes whose place matches $1: the bytes only.
+# The bytes of changes whose place matches $1
 bytes_at()
 {
 	changes | awk -v place="$1" '$4 ~ place { print $(NF - 2), $(NF - 1), $NF }'
 }
 
-# Nothing is missing, times ascend, and each change begins with the bytes that the
-# one before it has left in that place.
+# No record is lost, times ascend, and the old bytes of each change are the new bytes of
+# the previous change at the same place.
 report_is_consistent()
 {
 	status_is 0
@@ -550,7 +553,7 @@ test_variable_of_a_library()
 	status_is 0
 	hits_are 4
 	equal "$(counts | awk '{ print $4 }')" "[libshelf.so]" "library"
-	# The linker has put a copy of it into the program.
+	# The linker has made a copy of the variable in the program.
 	run "$hwbp" stat -o "$report" -rw stdout -- "$programs/tick_static"
 	status_is 0
 	[ "$(stat_count "$report")" -ge 1 ] || complain "stdout was not read"
@@ -679,7 +682,7 @@ test_more_places_than_registers()
 	equal "$(counts | awk '{ print $3 }' | sort | xargs)" "$places" "places"
 }
 
-# One place has its register all the time, flexible or not.
+# With one place the breakpoint has its register all the time, even if it is flexible.
 test_one_flexible_place()
 {
 	can_multiplex || return
@@ -703,7 +706,7 @@ test_json_of_watch()
 		 "$report")" 3 "hits of many.b"
 	equal "$(sed -n 's/.*"count", "place": "many.a", "hits": 3, "scaled": \([0-9]*\),.*/\1/p' \
 		 "$report")" 3 "count of many.a"
-	# A name that has to be quoted
+	# A name with characters that JSON requires to be escaped
 	odd="$tmp/a\"b\\c$(printf '\303\251\303x\377')"
 	cp "$programs/many" "$odd"
 	watch --json many.a -- "$odd" 1
@@ -758,7 +761,8 @@ test_json_of_text()
 	      "changes of $probed"
 }
 
-# Runs on a terminal; $report gets what it writes, with a line per escape sequence.
+# Runs hwbp on a terminal; $report gets the output, with each escape sequence on a line
+# of its own.
 on_tty()
 {
 	run env TERM=xterm "$programs/on_tty" "$@"
@@ -775,9 +779,9 @@ test_summary_on_a_terminal()
 	[ "$(grep -c '^ESC\[2K---- [0-9.]* s, ^C ends' "$report")" -ge 2 ] ||
 		complain "not renewed: $(grep -c 'ESC\[2K----' "$report")"
 	grep -q '^ESC\[2K *[0-9]*  many.a  write_all+' "$report" || complain "no counts"
-	# Hits are coloured, and all there.
+	# Hits are coloured, and complete.
 	equal "$(grep -c '^ESC\[36mwrite_all+' "$report")" 8002 "coloured hits and counts"
-	# The report at the end comes after the summary.
+	# The final report comes after the summary.
 	sed -n '/^ESC\[r/,$p' "$report" | grep -q "^8000 hits at 2 places" ||
 		complain "$(sed -n '/^ESC\[r/,$p' "$report")"
 	on_tty "$hwbp" stat many.a -- "$programs/many" 4000
@@ -786,7 +790,7 @@ test_summary_on_a_terminal()
 	grep -q "^ESC84000 hits; threads ran" "$report" || complain "$(cat "$report")"
 }
 
-# The program writes above the summary, as it would without hwbp.
+# The output of the program appears above the summary, unchanged.
 test_summary_and_output_of_the_program()
 {
 	on_tty "$hwbp" stat -x tick_read -- "$programs/tick" 5
@@ -810,12 +814,13 @@ test_plain_lines_elsewhere()
 	on_tty "$hwbp" watch --json many.a -- "$programs/many" 5
 	! grep -q ESC "$report" || complain "--json: $(grep ESC "$report")"
 	json_has "$report" ""
-	# Standard output is a file.
+	# Standard output is a file here.
 	TERM=xterm run "$hwbp" watch many.a -- "$programs/many" 5
 	tr -d '\n' <"$out" | grep -q "$(printf '\033')" && complain "$(cat "$out")"
 }
 
-# A kernel that lists a bit of attr.config and refuses it: hwbp opens events of threads.
+# On a kernel that lists a bit of attr.config in format/ and refuses it, hwbp opens
+# events of threads.
 test_events_of_threads_if_those_of_a_process_are_refused()
 {
 	can_multiplex || return
@@ -842,9 +847,9 @@ test_one_event_for_all_threads()
 		return
 	fi
 	threads_start 25
-	watch_behind stat total -p $threads
+	watch_behind stat --no-children total -p $threads
 	run "$hwbp" slots
-	equal "$(grep -c "perf $watcher \|perf [0-9]* (hwbp)" "$out")" 2 "claims, with that of the tests"
+	equal "$(grep -c "any CPU .* perf [0-9]* (hwbp), for all threads" "$out")" 1 "claims"
 	threads_finish 100
 	watch_ended
 	equal "$(stat_count "$report")" 100 "hits"
@@ -916,7 +921,7 @@ test_interrupt_ends_the_watch_only()
 	wait_for " of .*(pid " "$report"
 	wait_for ready "$out"
 	pid=$(sed -n 's/.*(pid \([0-9]*\))$/\1/p' "$report")
-	# timeout(1) passes the signal on.
+	# timeout(1) passes the signal to hwbp.
 	kill -TERM $watcher
 	wait_for "hits at" "$report"
 	[ -d "/proc/$pid" ] || complain "the program is gone"
@@ -972,6 +977,16 @@ test_child_is_watched_until_it_executes_another_program()
 	hits_are 5
 	equal "$(hits | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1 }' | sort | xargs)" \
 	      "2 3" "hits of parent and child"
+}
+
+test_child_is_not_watched_with_no_children()
+{
+	watch --no-children mark -- "$programs/fork_exec"
+	status_is 0
+	equal "$(hits | awk '{ print $3 }' | sort -u | wc -l)" 1 "processes that hit"
+	as_stock "$hwbp" watch --no-children -o "$report" mark -- "$programs/fork_exec"
+	status_is 0
+	equal "$(hits | awk '{ print $3 }' | sort -u | wc -l)" 1 "processes that hit"
 }
 
 test_accesses_of_the_kernel_with_k()
@@ -1049,7 +1064,7 @@ test_what_cannot_be_watched()
 	refused "is a kernel address"
 }
 
-# hwbp holds all registers for the threads of $threads.
+# hwbp claims all registers of the threads of $threads.
 holders_are_named()
 {
 	run "$hwbp" stat total -p $threads
@@ -1163,7 +1178,7 @@ test_help()
 	done
 }
 
-test_slots_of_an_account()
+test_slots_of_a_list_of_claims()
 {
 	g="kind=guaranteed class=any weight=1"
 	f="kind=flexible class=any weight=1 type=rw len=4"
@@ -1213,7 +1228,7 @@ test_slots_of_an_account()
 	END
 }
 
-# A kernel-wide breakpoint: one claim that counts on each CPU.
+# The claim of a kernel-wide breakpoint counts on each CPU.
 test_slots_of_all_cpus()
 {
 	{
@@ -1252,7 +1267,7 @@ test_slots_of_all_cpus()
 	equal "$(grep -c '^all CPUs' "$out")" 0 "sections"
 }
 
-test_slots_in_use_by_nobody()
+test_slots_without_claims()
 {
 	{ echo "class name=any slots=4"; free_registers 0; } >"$tmp/in"
 	slots <"$tmp/in"
@@ -1331,7 +1346,7 @@ test_slots_of_odd_names()
 	equal "$(tail -n 1 "$out" | tr -d ' ')" "" "who is full"
 }
 
-# What is at fault with the second line. Of fields of one name the first counts.
+# The error in the second line. If a field is there twice, the first one counts.
 test_slots_of_malformed_lines()
 {
 	good="cpu=0 kind=guaranteed class=any weight=1 type=w len=8 addr=0x1 owner=kgdb"
@@ -1382,7 +1397,7 @@ test_slots_of_malformed_lines()
 	refused "account lists no registers"
 }
 
-# Fields that are not known, and a last line without its end.
+# Unknown fields, and a last line without a newline
 test_slots_of_another_version()
 {
 	printf 'class name=any slots=4 color=red\nregister  cpu=0  slot=0 new free ' >"$tmp/in"
@@ -1395,7 +1410,8 @@ test_slots_of_thousands_of_claims()
 {
 	{
 		echo "class name=any slots=4"
-		# Not sorted, and each task with two claims far from each other.
+		# The lines are not sorted, and the two claims of each task are far
+		# apart.
 		awk 'BEGIN {
 			for (i = 0; i < 8000; i++)
 				printf "claim pid=%d cpu=any kind=%s class=any weight=1 type=w " \
@@ -1420,9 +1436,9 @@ test_slots_of_thousands_of_claims()
 	full_is ""
 }
 
-# Claims, each with an "f" if it is flexible, and who is full: a CPU, a CPU beside
-# the task, the task, the task on some CPUs.
-test_slots_who_is_full()
+# Claims, with an "f" for flexible ones, and what is then full: a CPU, a CPU beside the
+# task, the task, the task on some CPUs
+test_slots_full_cpus_and_tasks()
 {
 	task="task 5000001 (some task)"
 	while IFS='|' read -r claims full; do
@@ -1514,7 +1530,7 @@ task 5000002 (some task): 1 guaranteed" "sections"
 test_slots_names_addresses()
 {
 	threads_start 5
-	# The second one lies beside a label that nothing says the size of.
+	# The second address is beside a label whose size is unknown.
 	for place in spare+8:8 __data_start+4:4; do
 		run "$hwbp" stat $place -t 0.01 -p $threads
 		sed -n 's/.* at \(0x[0-9a-f]*\),.*/\1/p' "$out"
@@ -1567,7 +1583,7 @@ test_slots_cannot_read()
 	refused "debugfs is not mounted (mount -t debugfs none /sys/kernel/debug)"
 	run unshare -m sh -c "umount -l /sys; exec '$hwbp' slots"
 	refused "/sys/kernel/debug does not exist: .*debugfs, or sysfs is not mounted"
-	# A debugfs in which the directory of this layer is missing.
+	# A debugfs without the directory of the breakpoint layer
 	run unshare -m sh -c "mount --bind /sys/kernel/debug/hw_breakpoint /sys/kernel/debug &&
 			      exec '$hwbp' slots"
 	refused "this kernel does not list breakpoints: $slots_file does not exist"
@@ -1621,7 +1637,7 @@ test_slots_of_this_machine()
 "any CPU guaranteed w 8 held perf $holder (hold)
 CPU 1 guaranteed w 8 held perf $holder (hold)
 any CPU flexible w 8 held perf $holder (hold)" "claims of a task"
-	# The one of the CPU is in a register at any time.
+	# The claim of the CPU always has a register.
 	section "CPU 0" | grep " perf $holder (hold)$" | awk '{ print $1, $(NF - 6) }' |
 		sort -u >"$tmp/cpu"
 	equal "$(xargs <"$tmp/cpu")" "claim w register w" "the claim of a CPU"
@@ -1647,7 +1663,7 @@ test_slots_of_a_program_with_an_odd_name()
 	unset hold
 }
 
-test_slots_agree_with_the_kernel_who_is_full()
+test_slots_agree_with_the_kernel_on_full_tasks()
 {
 	can_list || return
 	hold_start guaranteed:task guaranteed:task guaranteed:task
@@ -1673,7 +1689,8 @@ test_slots_agree_with_the_kernel_who_is_full()
 	hold_end
 }
 
-# What is watched by hwbp is watched on each CPU; what it counts, on any.
+# A breakpoint of hwbp watch is claimed on each CPU separately, one of hwbp stat on any
+# CPU.
 test_slots_while_hwbp_watches()
 {
 	can_list || return
@@ -1698,7 +1715,7 @@ test_slots_while_hwbp_watches()
 	! grep -q " $threads " "$out" || complain "claims of a program that has ended"
 }
 
-# A task that runs has its breakpoint in a register of that CPU.
+# The breakpoint of a running task is in a register of its CPU.
 test_slots_of_a_task_that_runs()
 {
 	can_list || return
@@ -1728,7 +1745,7 @@ test_text_of_a_probe()
 		complain "set: $(cat "$tmp/bytes")"
 	equal "$(tail -n 1 "$tmp/bytes")" "$(awk 'NR == 1 { print $3, $2, $1 }' "$tmp/bytes")" \
 	      "cleared"
-	# The instruction that was there is executed elsewhere.
+	# The instruction at this place is executed from a copy.
 	[ "$(changes | grep -c " new -> ")" -ge 1 ] || complain "no copy of the instruction"
 }
 
@@ -1769,7 +1786,7 @@ test_text_of_many_functions()
 	equal "$(bytes_at "sys_get.*[+]" | grep -c "^e8[0-9a-f]* -> ")" "$n_functions" "cleared"
 }
 
-# It is stopped meanwhile, so that what the CPUs have told is there all at once.
+# hwbp is stopped meanwhile, so that it gets the records of all CPUs at once.
 test_text_of_several_cpus_by_time()
 {
 	can_listen || return
@@ -1788,7 +1805,7 @@ test_text_of_several_cpus_by_time()
 	      "0 1 0 1 0 1 0 1 0 1" "CPUs"
 }
 
-# A further tracer has a trampoline of its own.
+# A second instance of the tracer has a trampoline of its own.
 test_text_that_is_new()
 {
 	can_listen || return
@@ -1841,7 +1858,7 @@ test_text_symbols_of_bpf()
 	grep -q "; symbols: 1 registered, 1 unregistered$" "$report" || complain "$(cat "$report")"
 }
 
-# The image of a BPF program is no instruction that changes.
+# Loading a BPF program does not change instructions of existing text.
 test_text_of_whole_areas()
 {
 	can_listen || return
@@ -1862,7 +1879,8 @@ test_text_of_whole_areas()
 		END
 		status_is 0
 		page=$(symbols | awk '/_hwbp_nothing / { print substr($3, 1, 15); exit }')
-		# Written when it is loaded, overwritten when it goes
+		# The text is written when the program is loaded, and overwritten when
+		# it is freed.
 		equal "$(changes | awk -v page="$page" \
 			 'substr($3, 1, 15) == page && $5 >= 32' | wc -l)" \
 		      "$([ -z "$areas" ] && echo 0 || echo 2)" "changes of the image"
@@ -1894,7 +1912,7 @@ test_text_counts_only_with_q()
 	      "$(sed -n 's/.* changes in \([0-9]*\) symbols .*/\1/p' "$report")" "symbols"
 }
 
-# It is stopped while more is changed than there is room for.
+# hwbp is stopped while there are more changes than fit into the buffer.
 test_text_that_is_lost()
 {
 	can_listen || return
@@ -2000,7 +2018,7 @@ test_text_command_line_errors()
 	refused "cannot write to '/nowhere/report': No such file"
 }
 
-# False, with the reason to skip the test, on a kernel without watch events.
+# On a kernel without watch events, sets $skip and fails.
 can_trace()
 {
 	skip=
@@ -2084,7 +2102,7 @@ test_manual_page_has_all_options()
 	done
 }
 
-# What is completed for the words given; the last one is to be completed.
+# Prints the completions of the last one of the given words.
 completed()
 {
 	bash -c '. /usr/share/bash-completion/completions/hwbp
@@ -2116,9 +2134,9 @@ test_instruction_lengths()
 	[ ! -s "$out" ] || sed 's/^/# /' "$out"
 }
 
-# ---- the result ------------------------------------------------------------------
+# ---- running the tests -----------------------------------------------------------
 
-# -l lists the tests, -r NAME runs that one, as with kselftest_harness.h.
+# -l lists the tests, -r NAME runs one, as in kselftest_harness.h.
 tests=
 all=$(sed -n 's/^test_\([a-z_]*\)()$/\1/p' "$0")
 while getopts lr: option; do

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Hardware breakpoints of the kernel debugger, by its own tests: kgdbts sets them
-# through the gdb protocol, runs into them and takes them away again.
+# Hardware breakpoints of the kernel debugger, with its own tests: kgdbts sets them
+# through the gdb protocol, hits them and removes them.
 
 PARAM=/sys/module/kgdbts/parameters/kgdbts
 
-# All four are seen in one run of kgdbts: none can be chosen.
+# One run of kgdbts contains all four tests: none can be selected.
 [ "${1-}" != -l ] || exit 4
 
 echo "TAP version 13"
@@ -24,8 +24,9 @@ skip()
 [ -w "$PARAM" ] || skip "no kgdbts in this kernel"
 [ ! -e /proc/lockdep ] || skip "lockdep objects to the debugger's software breakpoints"
 
-# While others patch text the debugger cannot set its software breakpoints, and
-# kgdbts takes that for a failure: let static keys settle, and step only once (I1).
+# While other code patches text the debugger cannot set its software breakpoints, which
+# kgdbts reports as a failure. So wait until static keys have been switched, and
+# single-step only once (I1).
 sleep 3
 dmesg -c > /dev/null
 echo V1I1 > "$PARAM"

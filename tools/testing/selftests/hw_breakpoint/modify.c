@@ -176,7 +176,7 @@ long worker(int cmd, void *arg)
 	}
 }
 
-/* The worker after its exec; a process has its pipes at 200 and 201. */
+/* The worker after its exec; a worker process has its pipes at 200 and 201. */
 static void __attribute__((constructor)) worker_after_exec(void)
 {
 	long result = 0;
@@ -201,7 +201,7 @@ __u64 next_addr(struct bp_ring *ring)
 	return 0;
 }
 
-/* ---------------------------------------------------- what several files share */
+/* -------------------------------------------------- helpers of several test files */
 
 void expect_modifiable(struct __test_metadata *_metadata, int fd,
 		       const struct perf_event_attr *opened)

@@ -2,14 +2,15 @@
 /*
  * PERF_EVENT_IOC_MODIFY_ATTRIBUTES.
  *
- * The rule: what a breakpoint watches, whether it is disabled and its sig_data can be
- * changed, and nothing else; the change happens to the whole family, or to none of it.
- * Each hit before it counts for the old address, each hit after it for the new one, and
- * other events are not affected. What must stay is compared with what the user gave,
- * whatever the kernel made of it since.
+ * The rule: the ioctl can change what a breakpoint watches, whether it is disabled and
+ * its sig_data, and nothing else. It changes the event and all events that children
+ * inherited from it, or none of them. A hit before the change counts for the old
+ * address, a hit after it for the new one, and other events are not affected.
+ * Attributes that must not change are compared with those that were passed to
+ * perf_event_open(), even if the kernel has adapted them since.
  *
- * Built as 64-bit and as ia32 program: the number of the ioctl has the size of a pointer
- * in it.
+ * Built as 64-bit and as ia32 program: the number of the ioctl contains the size of a
+ * pointer.
  */
 #ifndef MODIFY_H
 #define MODIFY_H
@@ -29,9 +30,8 @@ void neighbour_func(void);
 /* ------------------------------------------------------------------------- spots */
 
 /*
- * Something to watch and the access that goes with it: a store for W, a load for
- * RW, a call for X. Those of words share the first one, to see every change of
- * length and type alone.
+ * Something to watch and an access to it: a store for W, a load for RW, a call for X.
+ * The first spots are of the same word, to test changes of length and type alone.
  */
 struct spot {
 	unsigned int type;
@@ -40,7 +40,7 @@ struct spot {
 	unsigned int len;
 };
 
-/* Spots to move to; behind them one for each neighbour and one for a leader */
+/* Spots to move to; after these, one spot for each neighbour and one for the leader */
 #define SPOTS		10
 
 /* Some spots by name */
@@ -50,19 +50,21 @@ char *word(int i);
 unsigned long spot_addr(int i);
 void hit(int i, int times);
 
-/* Does who watches spot @watched see a hit of spot @i? */
+/* Returns true if an event that watches spot @watched is hit by an access to spot @i. */
 bool sees(int watched, int i);
 
 void watch(struct perf_event_attr *attr, int i);
 struct perf_event_attr spot_attr(int i);
 long long count_any(int fd);
 
-/* The count of one that was never scheduled out while it was enabled */
+/*
+ * Returns the count of an event, and expects that it ran for as long as it was enabled.
+ */
 long long count(struct __test_metadata *_metadata, int fd);
 
 /* ----------------------------------------------------------------------- workers */
 
-/* A command of a worker: hit a spot, or one of those below. */
+/* Commands of a worker: hit a spot, or one of these */
 enum { CMD_SPIN = -1, CMD_FORK = -2, CMD_EXEC = -3, CMD_STORE_BOTH = -4 };
 
 #define HIT(spot, times)	((spot) << 16 | (times))
@@ -75,19 +77,25 @@ struct shared {
 
 extern struct shared *shared;
 
-/* Where one thread emulates all CPUs it goes on to the next one at a pause. */
+/* With one thread that emulates all CPUs, a pause lets the next CPU run. */
 void pause_cpu(void);
 
 long worker(int cmd, void *arg);
 __u64 next_addr(struct bp_ring *ring);
 
-/* ---------------------------------------------------- what several files share */
+/* -------------------------------------------------- helpers of several test files */
 
-/* Moves the event there and back with the attributes that it was opened with. */
+/*
+ * Modifies the event to another spot and back, with the attributes that it was opened
+ * with.
+ */
 void expect_modifiable(struct __test_metadata *_metadata, int fd,
 		       const struct perf_event_attr *opened);
 
-/* Four breakpoints and a clock that shows whether the group was ever off */
+/*
+ * Four breakpoints, and a clock event that shows whether the group was ever scheduled
+ * out
+ */
 struct group {
 	struct perf_event_attr attr[BP_SLOTS];
 	int fd[BP_SLOTS + 1];
@@ -98,7 +106,7 @@ struct group {
 void open_group(struct __test_metadata *_metadata, struct group *g, pid_t pid);
 
 #ifndef BP_NO_TESTS
-/* The fixture of tests of attributes of an event of FIRST_BYTE */
+/* Fixture of tests of attributes of an event on FIRST_BYTE */
 FIXTURE(attr)
 {
 	struct bp_cpus cpus;

@@ -2,9 +2,9 @@
 /*
  * BPF programs on breakpoint events.
  *
- * The rule: the program runs once for each overflow, sees the registers, the
- * period and the address, and decides whether the sample is written; the count
- * goes on whatever it decides.
+ * The rule: the program runs once for each overflow and can read the registers, the
+ * period and the address. It decides whether the sample is written; the count does not
+ * depend on this.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -49,8 +49,8 @@ static __u64 map_value(int map, __u32 key)
 }
 
 /*
- * r6 = ctx; for the given entry: value = r7, or value += r7. Written out as
- * lookup(map, &key) and, where that found something, one store.
+ * r6 = ctx; for the given entry: value = r7, or value += r7. Expands to lookup(map,
+ * &key) and, if it returns an entry, one store.
  */
 static int emit_update(struct bpf_insn *p, int map, int key, bool add)
 {
@@ -76,7 +76,7 @@ static int emit_record(struct bpf_insn *p, int map, int key, int offset)
 	return 1 + emit_update(p + 1, map, key, false);
 }
 
-/* Counts, takes down what the context says, and returns keep. */
+/* The program counts, stores what the context has, and returns keep. */
 static int load_program(int map, int keep)
 {
 	static char log[65536];
@@ -249,7 +249,39 @@ TEST_F(bpf, link_runs_the_program_until_it_is_closed)
 	EXPECT_EQ(6, bp_count(self->fd));
 }
 
-/* The program holds on to nothing that would keep the slot. */
+/* An event of a process on any CPU: the program runs on each. */
+TEST_F(bpf, program_runs_for_all_threads_of_a_process)
+{
+	struct bp_cpus cpus = bp_online_cpus();
+	union bpf_attr attr = { };
+
+	self->attr.config = BP_PROCESS;
+	self->attr.bp_addr += 64;
+	self->fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(self->fd, 0);
+	attr.link_create.prog_fd = load_program(self->map, 0);
+	attr.link_create.target_fd = self->fd;
+	attr.link_create.attach_type = BPF_PERF_EVENT;
+	for (int round = 0; round < 2; round++) {
+		int link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+
+		ASSERT_GE(link, 0);
+		for (int i = 0; i < cpus.nr; i++) {
+			ASSERT_EQ(0, bp_pin(cpus.cpu[i]));
+			bp_store(self->mem + 64, 1);
+		}
+		EXPECT_EQ((round + 1) * cpus.nr, map_value(self->map, HITS));
+		close(link);
+		for (int i = 0; i < cpus.nr; i++) {
+			ASSERT_EQ(0, bp_pin(cpus.cpu[i]));
+			bp_store(self->mem + 64, 1);
+		}
+		EXPECT_EQ((round + 1) * cpus.nr, map_value(self->map, HITS));
+	}
+	EXPECT_EQ(4 * cpus.nr, bp_count(self->fd));
+}
+
+/* The program must not keep the event, and with it its claim, after close(). */
 TEST_F(bpf, program_goes_with_the_event)
 {
 	ASSERT_EQ(0, attach(_metadata, self, 1));

@@ -2,10 +2,10 @@
 /*
  * Breakpoints of a cgroup.
  *
- * The rule: such an event counts what the tasks of its cgroup do on its CPU,
- * whichever cgroup the task is in that changes the event, from wherever. A switch
- * between cgroups touches the PMUs that have events of cgroups and no others, and
- * leaves all of these enabled.
+ * The rule: such an event counts the accesses of the tasks of its cgroup on its CPU.
+ * The task that changes the event may be in any cgroup and on any CPU. A switch between
+ * cgroups reschedules the PMUs that have cgroup events and no others, and leaves all of
+ * these PMUs enabled.
  */
 #include <sys/stat.h>
 
@@ -38,7 +38,7 @@ static int join(const char *group)
 	return bp_write_file(path, "0");
 }
 
-/* A member of GROUP on the CPU in question, which sleeps while it has nothing to do. */
+/* A member of GROUP on the CPU of the event, which sleeps between commands. */
 static long member_work(int cmd, void *arg)
 {
 	if (cmd == STORE)
@@ -65,7 +65,10 @@ FIXTURE_SETUP(cgroup)
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
 	self->attr = bp_attr_w(self->mem, 1);
-	/* The root gives perf_event to its children with the first controller. */
+	/*
+	 * Enabling a controller in the root makes perf_event available to child
+	 * cgroups.
+	 */
 	ASSERT_EQ(0, bp_write_file(ROOT_GROUP "/cgroup.subtree_control", "+pids"));
 	mkdir(GROUP, 0700);
 	mkdir(OTHER_GROUP, 0700);
@@ -98,7 +101,7 @@ static int open_of_group(FIXTURE_DATA(cgroup) *self, struct perf_event_attr *att
 			     PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
 }
 
-/* The hits of the member, of which there are ten. */
+/* Ten hits of the member; returns what the event has counted of them. */
 static long long hits_of_member(FIXTURE_DATA(cgroup) *self, int fd)
 {
 	long long before = bp_count(fd);
@@ -121,8 +124,8 @@ TEST_F(cgroup, event_counts_its_members_only)
 }
 
 /*
- * The context of the other CPU is not active, as nobody of the group runs there.
- * The change comes from a task of the group on this CPU.
+ * No task of the cgroup runs on the other CPU, so the events of the cgroup are not
+ * scheduled there. A task of the cgroup on this CPU makes the change.
  */
 TEST_F(cgroup, event_is_enabled_by_a_modify_from_another_cpu)
 {
@@ -155,7 +158,10 @@ static int modify_and_go(void *arg)
 	       bp_modify(change->fd, &change->attr);
 }
 
-/* The cgroup of whoever made the change ends before the other CPU looks at its own. */
+/*
+ * The cgroup of the task that makes the change is removed before the other CPU applies
+ * it.
+ */
 TEST_F(cgroup, event_is_modified_from_a_cgroup_that_ends)
 {
 	struct change change = { .attr = self->attr };
@@ -190,8 +196,8 @@ TEST_F(cgroup, event_is_enabled_while_its_cpu_is_offline)
 /* ------------------------------------------------------- the switch between cgroups */
 
 /*
- * It is hit when the member leaves the CPU, and by its limit it is off as soon as
- * the switch of the cgroup schedules it out: the last event of a cgroup on the CPU.
+ * The event is hit when the member leaves the CPU, and its limit disables it during the
+ * switch of cgroups that schedules it out. It is the last event of a cgroup on the CPU.
  */
 TEST_F(cgroup, last_event_ends_within_the_switch)
 {
@@ -215,7 +221,10 @@ TEST_F(cgroup, last_event_ends_within_the_switch)
 	bp_wait_for_state(self->member.pid, 'S');
 	EXPECT_EQ(1, bp_count(fd));
 
-	/* The other event of the PMU is still there, and new ones come and go. */
+	/*
+	 * The other event of the PMU still exists, and new ones can be opened and
+	 * closed.
+	 */
 	EXPECT_EQ(10, hits_of_member(self, plain));
 	EXPECT_EQ(BP_SLOTS - 2, bp_free_slots(-1, self->there));
 	close(plain);

@@ -2,9 +2,9 @@
 /*
  * Counting with PERF_TYPE_BREAKPOINT.
  *
- * The rule: the count is the number of instructions, of the tasks and on the
- * CPUs and in the modes asked for, that touched a byte of the range in the way
- * asked for. Not one more, and not one less.
+ * The rule: the count is the number of instructions that accessed a byte of the range,
+ * with the requested type of access, by the requested tasks, on the requested CPUs and
+ * in the requested modes; not one more and not one less.
  */
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -15,7 +15,7 @@ enum { CMD_STORE = 1, CMD_STORE_MANY };
 
 #define MANY	100
 
-/* What a worker can be told to do with the byte at arg; CMD_PIN + n: CPU n. */
+/* Commands of a worker, which accesses the byte at arg; CMD_PIN + n: move to CPU n. */
 static long worker(int cmd, void *arg)
 {
 	switch (cmd) {
@@ -30,7 +30,7 @@ static long worker(int cmd, void *arg)
 	}
 }
 
-/* Stores once to each of the 8-byte words a full set of breakpoints watches. */
+/* Stores once to each of the 8-byte words that a full set of breakpoints watches. */
 static long store_to_all(int cmd, void *arg)
 {
 	for (int k = 0; k < BP_SLOTS; k++)
@@ -43,7 +43,7 @@ static int pin_cmd(int cpu)
 	return (cpu + 1) << 8;
 }
 
-/* ------------------------------------------- what touches the range counts */
+/* ------------------------------------------- accesses to the range */
 
 FIXTURE(range)
 {
@@ -116,7 +116,7 @@ TEST_F(range, access_beside_it_does_not_count)
 	EXPECT_EQ(0, bp_count(self->fd));
 }
 
-/* Whatever its size and alignment, an access that overlaps is one hit. */
+/* An access that overlaps the range is one hit, whatever its size and alignment. */
 TEST_F(range, overlapping_store_of_any_size_counts_once)
 {
 	int want = 0;
@@ -170,7 +170,7 @@ TEST_F(insn, reading_the_code_does_not_count)
 	EXPECT_EQ(0, bp_count(self->fd));
 }
 
-/* The instruction runs once for each hit: the breakpoint does not repeat it. */
+/* The instruction is executed once for each hit: the breakpoint does not repeat it. */
 TEST_F(insn, the_instruction_is_carried_out_once)
 {
 	struct perf_event_attr attr;
@@ -218,7 +218,7 @@ TEST_F(insn, neighbouring_instructions_count_apart)
 	EXPECT_EQ(11, bp_count(fd));
 }
 
-/* An instruction breakpoint is hit before, a data breakpoint after. */
+/* An instruction breakpoint is hit before the instruction, a data breakpoint after it. */
 TEST_F(insn, instruction_and_data_breakpoint_of_one_instruction_both_count)
 {
 	static char mem[8] __aligned(8);
@@ -242,8 +242,8 @@ static void count_signal(int sig)
 }
 
 /*
- * The signal of a hit is taken at the instruction, before it is carried out.
- * Coming back from the handler the instruction must run, not hit again.
+ * The signal of a hit is delivered at the instruction, before it is executed. After the
+ * return from the handler the instruction must be executed, without another hit.
  */
 TEST_F(insn, returning_from_a_signal_handler_does_not_repeat_the_hit)
 {
@@ -269,7 +269,7 @@ TEST_F(insn, returning_from_a_signal_handler_does_not_repeat_the_hit)
 	EXPECT_EQ(20, bp_count(self->fd));
 }
 
-/* ------------------------------------------------- what counts as one access */
+/* ------------------------------------------------- instructions with several accesses */
 
 FIXTURE(count)
 {
@@ -325,7 +325,7 @@ TEST_F(count, push_onto_a_watched_stack_slot_counts)
 	EXPECT_EQ(1, bp_count(fd));
 }
 
-/* Once for the iteration that touches the byte, not for those before and after. */
+/* One hit, for the iteration that accesses the byte. */
 TEST_F(count, string_store_across_the_range_counts_once)
 {
 	int fd = bp_open_w(self->mem + 32, 1);
@@ -338,7 +338,7 @@ TEST_F(count, string_store_across_the_range_counts_once)
 	EXPECT_EQ(1, bp_count(fd));
 }
 
-/* The fault is taken and the store repeated: one access, one hit. */
+/* The store faults and is repeated: one access, one hit. */
 TEST_F(count, store_that_faults_the_page_in_counts_once)
 {
 	int fd;
@@ -367,8 +367,8 @@ TEST_F(count, store_that_breaks_copy_on_write_counts_once)
 }
 
 /*
- * One instruction hit some data breakpoints the given number of times: in each
- * of them, or in one of them where that is all the emulator reports.
+ * One instruction made the given number of hits of data breakpoints: in each of them,
+ * or in one of them if the emulator reports only one.
  */
 static void expect_hits_in_all(struct __test_metadata *_metadata, const int *fd,
 			       int nr, int hits)
@@ -418,7 +418,7 @@ TEST_F(count, same_range_opened_twice_counts_in_both)
 	expect_hits_in_all(_metadata, fd, 2, 10);
 }
 
-/* A register that changes hands takes neither length nor type along. */
+/* A register that another event gets has that event's length and type. */
 TEST_F(count, reused_register_has_the_new_length_and_type)
 {
 	for (int round = 0; round < 20; round++) {
@@ -588,7 +588,7 @@ TEST_F(count, kernel_variable_counts_for_root)
 	}
 }
 
-/* ------------------------------------------------------------ whose accesses */
+/* ------------------------------------------------------------ tasks */
 
 TEST_F(count, child_and_thread_do_not_count_for_this_task)
 {
@@ -643,8 +643,8 @@ TEST_F(count, event_of_a_thread_counts_the_thread_alone)
 }
 
 /*
- * Two tasks with a breakpoint each on the same virtual address and the same
- * CPU: every switch changes the owner of the register.
+ * Two tasks with a breakpoint each on the same virtual address and the same CPU: every
+ * switch gives the register to the other event.
  */
 TEST_F(count, tasks_that_take_turns_on_a_cpu_count_each_its_own)
 {
@@ -698,7 +698,10 @@ TEST_F(count, full_sets_of_two_tasks_count_each_its_own)
 	EXPECT_EQ(0, bp_stop(&w[1]));
 }
 
-/* Its own mapping of the same memory, or none: another task's store is not ours. */
+/*
+ * A store by another task through its own mapping of the memory does not hit this
+ * task's breakpoint.
+ */
 TEST_F(count, store_by_another_task_into_this_memory_does_not_count)
 {
 	struct perf_event_attr attr = bp_attr_w(self->mem, 8);
@@ -733,7 +736,7 @@ TEST_F(count, store_in_a_signal_handler_counts)
 	EXPECT_EQ(before + 10, bp_count(fd));
 }
 
-/* ------------------------------------------------------------------ which CPUs */
+/* ------------------------------------------------------------------ CPUs */
 
 TEST_F(count, cpu_event_counts_every_task_on_that_cpu)
 {
@@ -844,7 +847,7 @@ TEST_F(count, cpu_and_task_breakpoints_share_the_registers)
 		EXPECT_EQ(10 + i, bp_count(fd[i]));
 }
 
-/* --------------------------------------------------------- when it counts, exec */
+/* --------------------------------------------------------- enabling, exec */
 
 TEST_F(count, nothing_counts_while_disabled)
 {
@@ -892,7 +895,10 @@ TEST_F(count, reset_clears_the_count_and_nothing_else)
 	EXPECT_EQ(2, bp_count(fd));
 }
 
-/* Nothing of this can be told apart here: accepted, and without effect. */
+/*
+ * A user program cannot test the effect of these bits: they are accepted, and change
+ * nothing here.
+ */
 TEST_F(count, other_exclusions_are_accepted)
 {
 	struct perf_event_attr attr = bp_attr_w(self->mem, 1);
@@ -964,8 +970,8 @@ TEST_F(count, other_cpu_can_enable_and_disable_for_a_running_task)
 }
 
 /*
- * The new image is this program again: main() sees the request, stores argv[2]
- * times to exec_target, which lies where it lay before.
+ * The new image is this program again: main() sees the request and stores argv[2] times
+ * to exec_target, which is at the same address as before.
  */
 static __u64 exec_target __aligned(8);
 
@@ -975,7 +981,10 @@ static int exec_main(const char *times)
 	return 0;
 }
 
-/* A child that waits for the gate, stores 5 times, becomes a new image, stores 3. */
+/*
+ * A child that waits for the gate, stores 5 times, executes a new image, and stores 3
+ * times.
+ */
 static pid_t fork_exec(int gate[2])
 {
 	pid_t pid;
@@ -1026,7 +1035,7 @@ TEST_F(count, enable_on_exec_starts_with_the_new_image)
 	EXPECT_EQ(3, bp_count(fd));
 }
 
-/* ------------------------------------------------------------------ what read gives */
+/* ------------------------------------------------------------------ read() */
 
 TEST_F(count, read_gives_the_fields_asked_for)
 {

@@ -2,8 +2,9 @@
 /*
  * The errors of refused requests for PERF_TYPE_BREAKPOINT.
  *
- * The rule: a refused request says why and changes nothing. Malformed comes
- * before forbidden, and both before ENOSPC.
+ * The rule: a request that is refused changes nothing, and its errno has the reason.
+ * Errors of invalid requests (EINVAL) come before those of missing permission, and both
+ * before ENOSPC.
  */
 #include <poll.h>
 
@@ -14,7 +15,7 @@
 
 static char mem[64] __aligned(64);
 
-/* --------------------------------------------------------- malformed requests */
+/* --------------------------------------------------------- invalid requests */
 
 FIXTURE(request)
 {
@@ -91,7 +92,7 @@ TEST_F(request, is_refused_for_a_cpu)
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, -1, 0));
 }
 
-/* A malformed request is refused as such before ENOSPC. */
+/* An invalid request gets its own error even if no register is available. */
 TEST_F(request, is_refused_as_malformed_where_no_slot_is_free)
 {
 	int fd[BP_SLOTS];
@@ -100,7 +101,7 @@ TEST_F(request, is_refused_as_malformed_where_no_slot_is_free)
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
 }
 
-/* Being flexible makes nothing right that was wrong. */
+/* An invalid request is refused with HW_BREAKPOINT_FLEXIBLE, too. */
 TEST_F(request, is_refused_for_a_flexible_one)
 {
 	int fd[BP_SLOTS];
@@ -111,7 +112,7 @@ TEST_F(request, is_refused_for_a_flexible_one)
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
 }
 
-/* ------------------------------------------------------------- everything else */
+/* ------------------------------------------------------------- other requests */
 
 FIXTURE(refused)
 {
@@ -136,7 +137,7 @@ FIXTURE_TEARDOWN(refused)
 	bp_teardown(_metadata);
 }
 
-/* A range that only some processors have: refused, or accepted as a whole. */
+/* A range that only some processors support is refused or watched completely. */
 TEST_F(refused, longer_range_where_the_processor_has_none)
 {
 	char cpuinfo[65536];
@@ -152,10 +153,13 @@ TEST_F(refused, longer_range_where_the_processor_has_none)
 	}
 }
 
-/* attr.config of a breakpoint is a set of flags: what is not known is refused. */
+/*
+ * attr.config of a breakpoint is a set of flags: what is not known is refused. Bit 0 is
+ * flexible, bit 1 is process; bit 2 is refused without sigtrap.
+ */
 TEST_F(refused, unknown_config_bit)
 {
-	for (int bit = 1; bit < 64; bit++) {
+	for (int bit = 2; bit < 64; bit++) {
 		self->attr.config = 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
 			TH_LOG("config bit %d", bit);
@@ -172,7 +176,7 @@ TEST_F(refused, unknown_config_bit_where_no_slot_is_free)
 	int fd[BP_SLOTS];
 
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	for (int bit = 1; bit < 64; bit++) {
+	for (int bit = 2; bit < 64; bit++) {
 		self->attr.config = BP_FLEXIBLE | 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	}
@@ -279,7 +283,7 @@ TEST_F(refused, group_leader_that_is_no_event)
 	EXPECT_EQ(-EBADF, bp_open_group(&self->attr, 0, -1, fd, 0));
 }
 
-/* -------------------------------------------------------------- missing rights */
+/* -------------------------------------------------------------- missing permission */
 
 struct request {
 	struct perf_event_attr *attr;
@@ -287,7 +291,7 @@ struct request {
 	int cpu;
 };
 
-/* The errno of the request as the exit status. */
+/* The exit status is the errno of the request. */
 static int try_open(void *arg)
 {
 	struct request *r = arg;
@@ -367,7 +371,7 @@ TEST_F(refused, kernel_mode_without_privilege)
 	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
 }
 
-/* Whatever the knob says, a kernel address takes CAP_SYS_ADMIN. */
+/* A kernel address requires CAP_SYS_ADMIN, whatever kernel.perf_event_paranoid is. */
 TEST_F(refused, kernel_address_without_privilege)
 {
 	struct request r = { &self->attr, 0, -1 };
@@ -404,7 +408,7 @@ TEST_F(refused, kernel_address_without_privilege_where_no_slot_is_free)
 	EXPECT_EQ(EPERM, bp_as_nobody(full_then_kernel, &r));
 }
 
-/* ---------------------------------------------------------- flexible ones */
+/* ---------------------------------------------------------- flexible breakpoints */
 
 TEST_F(refused, flexible_and_pinned)
 {
@@ -415,7 +419,7 @@ TEST_F(refused, flexible_and_pinned)
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
-	/* Each by itself is no fault of the request. */
+	/* Each of the two bits alone is accepted. */
 	self->attr.config = 0;
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
 	self->attr.config = BP_FLEXIBLE;
@@ -437,7 +441,7 @@ TEST_F(refused, flexible_where_no_slot_is_free)
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, -1, self->cpus.cpu[0]));
 }
 
-/* First what is wrong with it, then who asks. */
+/* Invalid attributes are reported before missing permission. */
 TEST_F(refused, malformed_flexible_request_without_privilege)
 {
 	struct perf_event_attr bad[3] = { self->attr, self->attr, self->attr };
@@ -449,7 +453,7 @@ TEST_F(refused, malformed_flexible_request_without_privilege)
 	bad[0].pinned = 1;
 	bad[1].config = BP_FLEXIBLE;
 	bad[1].bp_len = 3;
-	bad[2].config = BP_FLEXIBLE | 2;
+	bad[2].config = BP_FLEXIBLE | 1 << 3;
 	for (int full = 0; full < 2; full++) {
 		for (int i = 0; i < 3; i++) {
 			struct request of_task = { &bad[i], getpid(), -1 };
@@ -463,7 +467,7 @@ TEST_F(refused, malformed_flexible_request_without_privilege)
 	}
 }
 
-/* Then who asks, and only then whether there is room. */
+/* Missing permission is reported before ENOSPC. */
 TEST_F(refused, flexible_without_privilege_where_no_slot_is_free)
 {
 	struct request of_task = { &self->attr, getpid(), -1 };
@@ -512,7 +516,10 @@ TEST_F(refused, flexible_members_that_do_not_fit_a_group)
 	EXPECT_EQ(BP_SLOTS - 2, bp_free_slots(0, -1));
 }
 
-/* The same where a request that fits the group would get ENOSPC. */
+/*
+ * The same for a task without a free register, where a request that fits the group
+ * would get ENOSPC.
+ */
 TEST_F(refused, flexible_members_that_do_not_fit_the_group_of_a_full_task)
 {
 	struct perf_event_attr flexible = self->attr;
@@ -533,7 +540,7 @@ TEST_F(refused, flexible_members_that_do_not_fit_the_group_of_a_full_task)
 	EXPECT_EQ(-ENOSPC, bp_open(&flexible, pid, -1));
 }
 
-/* ------------------------------------------ kernel addresses nobody may watch */
+/* ------------------------------------------ kernel addresses that cannot be watched */
 
 TEST_F(refused, cpu_entry_area_even_for_root)
 {
@@ -596,7 +603,7 @@ TEST_F(refused, read_into_a_short_buffer)
 	EXPECT_EQ(ENOSPC, errno);
 }
 
-TEST_F(refused, ioctl_nobody_knows)
+TEST_F(refused, unknown_ioctl)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 
@@ -646,7 +653,7 @@ TEST_F(refused, ring_of_a_size_that_is_no_power_of_two)
 	EXPECT_EQ(-EINVAL, bp_ring_map(&ring, fd, 3, PROT_READ | PROT_WRITE));
 }
 
-/* A refused request leaves what was open before as it was. */
+/* A refused request does not change breakpoints that are open. */
 TEST_F(refused, requests_do_not_disturb_an_open_breakpoint)
 {
 	struct perf_event_attr bad[3] = { self->attr, self->attr, self->attr };
@@ -664,7 +671,7 @@ TEST_F(refused, requests_do_not_disturb_an_open_breakpoint)
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
 }
 
-/* -------------------------------------------- requests that perf itself refuses */
+/* -------------------------------------------- requests that perf core itself refuses */
 
 #define FILE_MAX	"/proc/sys/fs/file-max"
 
@@ -673,7 +680,10 @@ enum {
 	TRY,
 };
 
-/* Without privilege: holds all registers but one, then asks for the last one. */
+/*
+ * Without privileges: opens breakpoints in all registers but one, then requests the
+ * last one.
+ */
 static long ask_without_a_file(int cmd, void *arg)
 {
 	struct perf_event_attr *attr = arg;
@@ -698,8 +708,8 @@ static long ask_without_a_file(int cmd, void *arg)
 }
 
 /*
- * No file is left for one request after the other.  None of them may hold a
- * register meanwhile, which somebody else would not get.
+ * One request after the other fails because no file can be opened. None of them may
+ * claim a register meanwhile: another request would be refused for it.
  */
 TEST_F(refused, request_without_a_file_holds_no_register)
 {

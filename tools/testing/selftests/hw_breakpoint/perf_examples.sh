@@ -9,7 +9,7 @@
 set -u
 
 dir=$(dirname "$0")
-tests="count sample sigtrap modify flexible text_poke"
+tests="count sample sigtrap modify process race flexible text_poke"
 bad=0
 
 complain()
@@ -18,13 +18,13 @@ complain()
 	echo "# $*"
 }
 
-# The whole output is $1.
+# The output is exactly $1.
 prints()
 {
 	[ "$out" = "$1" ] || complain "output '$out' instead of '$1'"
 }
 
-# The awk program $1 prints $2 for the output.
+# For the output of the example, the awk program $1 prints $2.
 counts()
 {
 	n=$(echo "$out" | awk "$1")
@@ -53,6 +53,16 @@ check_modify()
 {
 	prints "1 write to first
 3 writes in total"
+}
+
+check_process()
+{
+	prints "10 writes by 10 threads"
+}
+
+check_race()
+{
+	prints "race in account 37"
 }
 
 check_flexible()

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Families of events, from fork to exec, while they are changed.
+ * Inherited events, from fork to exec, while they are changed.
  *
- * The rule: who belongs to a family is what the attributes say, clone by clone;
- * exec takes the events that ask for it and their slots at once; what is done to
- * the family reaches each member, also one that is being born; and whatever is
- * done at the same time, it ends.
+ * A family is an event and all events that children inherited from it; its members are
+ * the tasks of these events.
+ *
+ * The rule: the attributes decide for each clone() whether an event is inherited. exec
+ * removes the events that have remove_on_exec and releases their registers at once. A
+ * change of a family reaches each member, also one that is being created. Operations
+ * that run at the same time do not deadlock.
  */
 #include "bp_test.h"
 
 #define MANY		100
 #define SECOND		1000000000ULL
 
-/* The pipes of a worker, see bp_worker_process(): the next image finds them there. */
+/* The pipes of a worker, see bp_worker_process(): the next image uses them, too. */
 #define WORKER_IN	200
 #define WORKER_OUT	201
 
@@ -22,16 +25,16 @@ enum {
 	CMD_SPAWN, CMD_GO,
 };
 
-/* Pages to touch for the first time, as the events for software to count */
+/* Pages to touch for the first time, which gives software events something to count */
 #define NR_PAGES	256
 #define PAGES_SIZE	(NR_PAGES * 4096)
 
 static char *page;
 static char *pages;
 
-/* ------------------------------------------------------------ what a member does */
+/* ------------------------------------------------------------ commands of a member */
 
-/* How many breakpoints of its own the task can open that count. */
+/* Returns how many breakpoints of its own the task can open, and have hit. */
 static int open_and_hit(void)
 {
 	int fd[BP_SLOTS], nr, good = 0;
@@ -64,7 +67,7 @@ static void *store_thread(void *arg)
 	return NULL;
 }
 
-/* The exit status of a child, which did what the caller had it do. */
+/* Returns the exit status of a child, which has executed the caller's command. */
 static long await(pid_t pid)
 {
 	int status;
@@ -102,7 +105,7 @@ static long store_in_vfork(void)
 	return await(pid);
 }
 
-/* Hits before and after; the exit status is the number of free slots after it. */
+/* Hits before and after exec; the exit status is the number of free slots after it. */
 static long exec_in_fork(bool share)
 {
 	pid_t pid = share ? vfork() : fork();
@@ -114,7 +117,7 @@ static long exec_in_fork(bool share)
 	return await(pid);
 }
 
-/* Not the leader, and with a full set of its own */
+/* exec by a thread that is not the leader and has a full set of its own events */
 static void *exec_thread(void *arg)
 {
 	struct perf_event_attr attr = bp_attr_w(page + 512, 1);
@@ -129,7 +132,7 @@ static void *exec_thread(void *arg)
 
 #define NR_SPAWN	6
 
-/* Children that are born while the family is changed, and that all wait then. */
+/* Children that are created while the family is changed, and then wait. */
 struct spawn {
 	volatile int born;
 	bool execute;
@@ -139,7 +142,7 @@ static struct spawn *spawn;
 static pid_t spawned[NR_SPAWN];
 static int gate[2];
 
-/* Counts one where the old breakpoint is, and ten where the new one is. */
+/* Hits the old breakpoint once and the new one ten times. */
 static void grandchild(void)
 {
 	char c;
@@ -242,7 +245,7 @@ static struct perf_event_attr faults(void)
 	return attr;
 }
 
-/* An event without a ring says so in any case. */
+/* poll() always reports a hangup for an event without a ring. */
 static bool has_hung_up(int fd)
 {
 	struct pollfd p = { .fd = fd };
@@ -256,7 +259,7 @@ static bool has_hung_up(int fd)
 	return hup;
 }
 
-/* Each kind of breakpoint that is inherited or removed */
+/* Kinds of breakpoints that are inherited or removed */
 #define KINDS_OF(fixture)						\
 	FIXTURE_VARIANT(fixture)					\
 	{								\
@@ -267,7 +270,10 @@ static bool has_hung_up(int fd)
 	FIXTURE_VARIANT_ADD(fixture, flexible) { .config = BP_FLEXIBLE };	\
 	FIXTURE_VARIANT_ADD(fixture, bound_to_a_cpu) { .bound = true }
 
-/* Attributes of a breakpoint of the page; on @cpu, where this task is pinned, if not -1 */
+/*
+ * Attributes of a breakpoint on the page; bound to @cpu, where this task is pinned, if
+ * not -1
+ */
 static struct perf_event_attr attr_of_kind(struct __test_metadata *_metadata, __u64 config,
 					   int cpu)
 {
@@ -374,7 +380,7 @@ TEST_F(thread, forks_of_threads_do_not_count)
 	EXPECT_EQ(0, bp_stop(&thread));
 }
 
-TEST_F(thread, threads_pay_and_forks_do_not)
+TEST_F(thread, threads_have_claims_and_forks_do_not)
 {
 	int fd = bp_open(&self->attr, 0, self->cpu);
 	struct bp_worker thread, child;
@@ -390,7 +396,7 @@ TEST_F(thread, threads_pay_and_forks_do_not)
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
-/* A group of events of which only one stays among threads comes apart at fork. */
+/* If only one event of a group has inherit_thread, fork separates the group. */
 TEST_F(thread, sibling_stays_among_threads_where_the_leader_goes_with_forks)
 {
 	struct perf_event_attr sibling = self->attr;
@@ -458,7 +464,10 @@ FIXTURE_TEARDOWN(exec)
 	bp_teardown(_metadata);
 }
 
-/* All of the worker's registers are free, for whoever asks. */
+/*
+ * Expects that all of the worker's registers are available, for the worker and for
+ * others.
+ */
 static void expect_all_free(struct __test_metadata *_metadata, FIXTURE_DATA(exec) *self)
 {
 	EXPECT_EQ(BP_SLOTS, bp_do(&self->w, CMD_FREE));
@@ -577,7 +586,7 @@ TEST_F(exec, software_events_go_by_the_same_rule)
 	EXPECT_LE(2 * NR_PAGES, bp_count(stays));
 }
 
-/* The members of a family go one by one, and what they counted stays. */
+/* The members are removed one by one, and their counts are kept. */
 TEST_F(exec, child_that_execs_leaves_its_count_to_the_family)
 {
 	int fd;
@@ -606,7 +615,7 @@ TEST_F(exec, vfork_child_that_execs_leaves_its_count_to_the_family)
 	EXPECT_EQ(2 * MANY, bp_count(fd));
 }
 
-TEST_F(exec, child_that_execs_takes_nothing_from_a_parent_who_did_not_share)
+TEST_F(exec, child_that_execs_does_not_affect_a_parent_without_inherit)
 {
 	int fd = bp_open(&self->attr, self->w.pid, self->cpu);
 
@@ -638,7 +647,10 @@ TEST_F(exec, family_goes_on_when_the_parent_execs)
 	EXPECT_EQ(MANY + 3, bp_count(fd));
 }
 
-/* The thread takes the pid of the leader, which ends, and has a full set of its own. */
+/*
+ * The thread gets the pid of the leader, which exits. The leader has a full set of its
+ * own.
+ */
 TEST_F(exec, thread_that_execs_loses_its_own_and_those_it_inherited)
 {
 	int fd;
@@ -653,7 +665,10 @@ TEST_F(exec, thread_that_execs_loses_its_own_and_those_it_inherited)
 	expect_all_free(_metadata, self);
 }
 
-/* The new image opens as many as there are and reads the descriptor of the old one. */
+/*
+ * The new image opens as many events as there are registers, and reads an inherited
+ * descriptor.
+ */
 static int exec_with_own_events(void *arg)
 {
 	struct perf_event_attr attr = *(struct perf_event_attr *)arg;
@@ -683,7 +698,7 @@ TEST_F(exec, new_image_of_nobody_finds_its_own_events_gone)
 	EXPECT_EQ(BP_SLOTS, bp_as_nobody(exec_with_own_events, &self->attr));
 }
 
-/* Opened by root, removed by the exec of somebody who could not open them. */
+/* Events that root opened are removed at exec of a task that could not open them. */
 TEST_F(exec, events_of_another_user_are_removed)
 {
 	int fd;
@@ -780,7 +795,7 @@ TEST_F(exec, whole_groups_are_removed)
 	expect_all_free(_metadata, self);
 }
 
-/* ------------------------------------------------------- what must come to an end */
+/* ------------------------------------------------------- absence of deadlocks */
 
 #define RUN_TIME	(3 * SECOND)
 
@@ -803,10 +818,10 @@ FIXTURE_TEARDOWN(ending)
 }
 
 /*
- * Runs fn() in a process that nobody waits for before it has said that it is at
- * its end: a process in a deadlock cannot even be killed. It keeps none of the
- * descriptors, as whoever reads what the test prints would wait for it as well.
- * Returns what fn() did, or -ETIMEDOUT.
+ * Runs fn() in a process, and waits for it only after it has reported that fn()
+ * returned: a process in a deadlock cannot even be killed. The process closes its
+ * inherited descriptors; otherwise a reader of the test's output would wait for it as
+ * well. Returns the result of fn(), or -ETIMEDOUT.
  */
 static int run_bounded(int (*fn)(__u64 until), __u64 time, int seconds)
 {
@@ -906,7 +921,10 @@ static void exec_until(__u64 until)
 
 #define NR_OWNED	24
 
-/* Owns the events of a task that execs all the time, some of them breakpoints. */
+/*
+ * Opens events, some of them breakpoints, of a task that calls exec() repeatedly; this
+ * task is their owner.
+ */
 static int own_events_of(pid_t pid)
 {
 	struct perf_event_attr bp = bp_attr_w(page, 1), sw = faults();
@@ -953,7 +971,7 @@ TEST_F(ending, exec_of_a_task_while_prctl_of_the_owner_switches_its_events)
 	EXPECT_EQ(0, err);
 }
 
-/* ---------------------------------------------------------------- born in between */
+/* ---------------------------------------------------------------- changes during fork */
 
 #define ROUNDS	16
 
@@ -994,7 +1012,7 @@ static void open_family(struct __test_metadata *_metadata, FIXTURE_DATA(born) *s
 	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
 }
 
-/* Has the child fork, and does cmd to the family at some time in between. */
+/* Has the child fork, and executes cmd on the family at the same time. */
 static int do_while_they_are_born(FIXTURE_DATA(born) *self, unsigned long cmd, void *arg)
 {
 	int when = rand_r(&self->seed) % NR_SPAWN, go = CMD_SPAWN, err;
@@ -1014,7 +1032,7 @@ static int do_while_they_are_born(FIXTURE_DATA(born) *self, unsigned long cmd, v
 	return nr == NR_SPAWN ? err : -EAGAIN;
 }
 
-/* Each grandchild passes the old place once and the new one ten times. */
+/* Each grandchild hits the old address once and the new one ten times. */
 static void move_while_they_are_born(struct __test_metadata *_metadata,
 				     FIXTURE_DATA(born) *self)
 {
@@ -1074,7 +1092,10 @@ TEST_F(born, while_the_family_is_stopped_and_started)
 	EXPECT_EQ(0, bp_stop(&self->w));
 }
 
-/* ----------------------------------------------------------------- all at once */
+/*
+ * ----------------------------------------------------------------- all operations at
+ * once
+ */
 
 #define TORTURE_TIME	(8 * SECOND)
 #define NR_EVENTS	6
@@ -1126,7 +1147,7 @@ static void *torture_short_thread(void *arg)
 	return NULL;
 }
 
-/* Some children have children, some exec, some are killed. */
+/* Some children have children, some call exec(), some are killed. */
 static void torture_child(unsigned int seed)
 {
 	pthread_t thread;
@@ -1227,7 +1248,7 @@ static void torture_ioctl(unsigned int *seed)
 	}
 }
 
-/* Who opens them owns them: the prctl of this thread reaches them. */
+/* This thread opens the events, so its prctl() applies to them. */
 static void torture_reopen(unsigned int *seed)
 {
 	int i = rand_r(seed) % NR_EVENTS;
@@ -1238,7 +1259,7 @@ static void torture_reopen(unsigned int *seed)
 	hit_all();
 }
 
-/* Events of others: of the process, which is torture_all()'s, of tasks that end. */
+/* Events of other tasks: of the process of torture_all(), and of tasks that exit. */
 static void torture_others(unsigned int *seed)
 {
 	struct perf_event_attr *attr = any_kind(seed), changed = *attr;
@@ -1276,7 +1297,7 @@ static void torture_hotplug(unsigned int *seed)
 	usleep(20000);
 }
 
-/* Events of the CPU that goes and comes back */
+/* Events of the CPU that goes offline and comes back */
 static void torture_cpu(unsigned int *seed)
 {
 	struct perf_event_attr attr = bp_attr_w(page + 128, 1), changed = attr;
@@ -1324,7 +1345,7 @@ static void make_kinds(void)
 	}
 }
 
-/* The events of the main thread, so that the others inherit some of them. */
+/* Opens events of the main thread, so that the other threads inherit some of them. */
 static int torture_all(__u64 until)
 {
 	int nr = sizeof(torments) / sizeof(torments[0]);
@@ -1360,13 +1381,13 @@ TEST_F(ending, all_at_once)
 		last_cpu = cpus.cpu[cpus.nr - 1];
 	self->hotplug = last_cpu;
 	err = run_bounded(torture_all, TORTURE_TIME, 60);
-	ASSERT_NE(-ETIMEDOUT, err) TH_LOG("something hangs");
+	ASSERT_NE(-ETIMEDOUT, err) TH_LOG("an operation hangs");
 	EXPECT_EQ(0, err);
 }
 
-/* --------------------------------------------------------------------- images */
+/* --------------------------------------------------------------------- new images */
 
-/* Next image of a worker: says that the command is done and waits for others. */
+/* The next image of a worker reports that the command is done, and waits for others. */
 static int image_work(void)
 {
 	long result = 0;

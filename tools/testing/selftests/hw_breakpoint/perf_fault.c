@@ -2,32 +2,32 @@
 /*
  * Allocations that fail.
  *
- * The rule: a request that runs out of memory says so, and leaves the books, the
- * events that are there and the debugger's registers exactly as they were,
- * whichever of its allocations it was.
+ * The rule: a request that runs out of memory returns ENOMEM and leaves the accounting,
+ * open events and the debug registers of ptrace as they were, whichever of its
+ * allocations fails.
  *
- * Each request is made again and again: its first allocation fails, then its
- * second, and so on, until it is through before the one that was to fail. A
- * fault that the kernel gets over is no reason to refuse, but what the request
- * brings has to work then. Between two requests the free registers of this task
- * and of a CPU are counted, and the claims where the kernel lists them.
+ * Each request is made repeatedly: its first allocation fails, then its second, and so
+ * on, until the request completes before the allocation that was to fail. The request
+ * may succeed although an allocation has failed, if the kernel has a fallback; then its
+ * result has to work. Between two requests the test counts the free registers of this
+ * task and of one CPU, and the claims if the kernel lists them.
  */
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
 #include "bp_test.h"
 
-/* Hundreds of requests each, in an emulator that shares its host. */
+/* Hundreds of requests each, in an emulator that shares its host */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	300
 
-/* More allocations than any of the requests makes. */
+/* More allocations than any of the requests makes */
 #define NTH_MAX		2000
-/* So few that all of them are tried once more. */
+/* Sweeps with at most this number of faults are repeated. */
 #define NTH_FEW		40
 #define NR_ROUNDS	3
 
-/* Where the kernel lists its claims, one a line. */
+/* The file in which the kernel lists its claims, one per line */
 #define CLAIMS_FILE	"/sys/kernel/debug/hw_breakpoint/slots"
 
 #define NR_HELD		3
@@ -36,24 +36,24 @@
 /**
  * struct fault - a request that is made with a fault
  * @nth_fd: fail-nth of this task
- * @nth: which of its allocations fails
- * @injected: it came to that
+ * @nth: number of the allocation that fails
+ * @injected: an allocation has failed
  * @cpus: online CPUs
- * @taint: of the kernel at the start
+ * @taint: taint flags of the kernel at the start
  * @mem: memory that is watched
- * @attr: what is asked for
- * @pid: for whom
- * @cpu: where
- * @group: behind which event
- * @fd: events that are there
- * @counts: what each of them has counted
+ * @attr: attributes of the requested event
+ * @pid: task of the requested event
+ * @cpu: CPU of the requested event
+ * @group: group leader of the requested event
+ * @fd: events that are open
+ * @counts: count of each of them
  * @clone_flags: kind of task that is created
  * @pages: size of the ring
- * @traced: the task that ends is traced
- * @image: what it executes
+ * @traced: the task that exits is traced
+ * @image: program that the task executes
  * @dr: debug registers before the request
  * @dr_nr: register that is written
- * @dr_value: with what
+ * @dr_value: value that is written
  */
 struct fault {
 	int nth_fd;
@@ -77,12 +77,15 @@ struct fault {
 	unsigned long dr_value;
 };
 
-/* -------------------------------------------------------------- which of them fail */
+/*
+ * -------------------------------------------------------------- selection of
+ * allocations
+ */
 
 #define FAILSLAB	"/sys/kernel/debug/failslab/"
 #define FAIL_PAGE	"/sys/kernel/debug/fail_page_alloc/"
 
-/* A setting of the fault injection, and what it was before. */
+/* A setting of the fault injection, and its value before the test */
 struct setting {
 	const char *path;
 	const char *value;
@@ -90,8 +93,8 @@ struct setting {
 };
 
 /*
- * Allocations of any size, whether they can wait or not, and no word about them in
- * the log. Those without a value here are set to the range of a function.
+ * Allocations of any size fail, also those that may sleep, without messages in the log.
+ * Settings without a value here are set to the address range of a function.
  */
 static struct setting settings[] = {
 	{ .path = FAILSLAB "ignore-gfp-wait", .value = "N" },
@@ -111,7 +114,7 @@ static struct setting settings[] = {
 
 #define NR_SETTINGS	((int)(sizeof(settings) / sizeof(settings[0])))
 
-/* The first kernel symbol behind an address. */
+/* The first kernel symbol after an address */
 static unsigned long next_ksym(unsigned long addr)
 {
 	unsigned long next = ~0UL, at;
@@ -157,7 +160,7 @@ static int write_range(const char *start, const char *end, const char *function)
 	return err ?: bp_write_file(end, text);
 }
 
-/* Nothing that @function allocates, or what it calls, fails. */
+/* Allocations of @function, and of functions that it calls, do not fail. */
 static int fail_outside(const char *function)
 {
 	int err = write_range(FAILSLAB "reject-start", FAILSLAB "reject-end", function);
@@ -165,7 +168,7 @@ static int fail_outside(const char *function)
 	return err ?: write_range(FAIL_PAGE "reject-start", FAIL_PAGE "reject-end", function);
 }
 
-/* Nothing else fails. */
+/* Only allocations of @function, and of functions that it calls, fail. */
 static int fail_inside(const char *function)
 {
 	int err = write_range(FAILSLAB "require-start", FAILSLAB "require-end", function);
@@ -190,7 +193,7 @@ static void write_nth(int fd, unsigned int nth)
 		_exit(255);
 }
 
-/* Was there an n-th allocation? */
+/* Returns true if there was an n-th allocation. */
 static bool nth_was_reached(int fd)
 {
 	char text[16] = "";
@@ -198,7 +201,7 @@ static bool nth_was_reached(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
 }
 
-/* The request stands between these two, and nothing else. */
+/* Only the request itself is made between arm() and disarm(). */
 static void arm(struct fault *f)
 {
 	write_nth(f->nth_fd, f->nth);
@@ -210,7 +213,7 @@ static void disarm(struct fault *f)
 	write_nth(f->nth_fd, 0);
 }
 
-/* ----------------------------------------------------------------------- the books */
+/* ----------------------------------------------------------------------- accounting */
 
 struct books {
 	int task;
@@ -218,7 +221,7 @@ struct books {
 	int cpu[BP_MAX_CPUS];
 };
 
-/* How many claims the kernel lists; -1 if it has no such list. */
+/* Returns the number of claims that the kernel lists; -1 if it has no list. */
 static int count_claims(void)
 {
 	FILE *f = fopen(CLAIMS_FILE, "re");
@@ -250,8 +253,8 @@ static void expect_cpu(struct __test_metadata *_metadata, struct fault *f,
 }
 
 /*
- * The CPUs take turns, as each of them has to be interrupted for it: what is
- * missing stays missing, and is found later.
+ * Check one CPU after the other, because each check interrupts the CPU: a claim that is
+ * lost stays lost, and is found later.
  */
 static void expect_books(struct __test_metadata *_metadata, struct fault *f,
 			 const struct books *before)
@@ -262,12 +265,12 @@ static void expect_books(struct __test_metadata *_metadata, struct fault *f,
 }
 
 /*
- * One request with one fault: returns 0 or a negative errno. What it brought is
- * checked and given back.
+ * Makes one request with one fault: returns 0 or a negative errno. Checks what a
+ * successful request has created, and closes it.
  */
 typedef int (*attempt_fn)(struct __test_metadata *_metadata, struct fault *f);
 
-/* Returns how often the request was refused. */
+/* Returns how many times the request was refused. */
 static int sweep_once(struct __test_metadata *_metadata, struct fault *f, const char *what,
 		      attempt_fn attempt)
 {
@@ -288,16 +291,16 @@ static int sweep_once(struct __test_metadata *_metadata, struct fault *f, const 
 	}
 	for (int i = 0; i < f->cpus.nr; i++)
 		expect_cpu(_metadata, f, &before, i);
-	/* The last one made all of its allocations. */
+	/* All allocations of the last request succeeded. */
 	EXPECT_EQ(0, err);
 	EXPECT_FALSE(f->injected);
 	return refused;
 }
 
 /*
- * A kernel that watches its allocations makes some for that purpose now and then,
- * and what was the fifth is the sixth: short sweeps are repeated so that none is
- * passed over.
+ * A kernel with allocation debugging makes some allocations of its own now and then, so
+ * that the fifth allocation becomes the sixth: repeat short sweeps, so that none is
+ * missed.
  */
 static int sweep(struct __test_metadata *_metadata, struct fault *f, const char *what,
 		 attempt_fn attempt)
@@ -333,7 +336,10 @@ static void fault_begin(struct __test_metadata *_metadata, struct fault *f)
 	if (f->nth_fd < 0)
 		SKIP(return, "needs CONFIG_FAULT_INJECTION");
 	err = apply_settings();
-	/* An area that is not to be had is reported, whatever the reason. */
+	/*
+	 * The kernel warns if it finds no free vmalloc area, whatever the reason:
+	 * exclude this.
+	 */
 	err = err ?: fail_outside("__vmalloc_node_range_noprof");
 	if (err)
 		restore_settings();
@@ -343,7 +349,7 @@ static void fault_begin(struct __test_metadata *_metadata, struct fault *f)
 	ASSERT_NE(NULL, f->mem);
 	f->attr = bp_attr_w(f->mem, 1);
 	f->cpus = bp_online_cpus();
-	/* Nothing here is about CPUs, and an emulator has less than it shows. */
+	/* Stay on one CPU: an emulator may have fewer host CPUs than it shows. */
 	ASSERT_EQ(0, bp_pin(f->cpus.cpu[0]));
 	f->taint = kernel_taint();
 	f->pid = 0;
@@ -401,7 +407,7 @@ static int try_open(struct __test_metadata *_metadata, struct fault *f)
 	if (fd < 0)
 		return fd;
 
-	/* If it is one of our own, and alone, it is as good as any. */
+	/* A breakpoint of this task that is alone must count. */
 	if (!f->pid && f->cpu < 0 && f->group < 0) {
 		bp_store(f->mem, 1);
 		EXPECT_EQ(1, bp_count(fd));
@@ -455,7 +461,7 @@ static void stop_child(pid_t pid)
 	bp_wait(pid);
 }
 
-/* The first event of a task brings a context, so each attempt has a new task. */
+/* The first event of a task allocates a perf context, so each attempt has a new task. */
 static int try_open_first(struct __test_metadata *_metadata, struct fault *f)
 {
 	int err;
@@ -527,7 +533,7 @@ TEST_F(fault, event_of_a_cgroup)
 	EXPECT_LT(0, sweep(_metadata, f, "of a cgroup", try_open_of_cgroup));
 }
 
-/* ------------------------------------------------------------ a ring, and a reader */
+/* ------------------------------------------------------------ ring buffer, read */
 
 static int try_map(struct __test_metadata *_metadata, struct fault *f)
 {
@@ -619,7 +625,7 @@ TEST_F(fault, list_of_claims)
 
 /* ---------------------------------------------------------------------------- fork */
 
-/* One event alone and two in a group, so that one register is left. */
+/* One single event and a group of two, so that one register is left. */
 static void open_inherited(struct __test_metadata *_metadata, struct fault *f)
 {
 	f->attr.inherit = 1;
@@ -640,8 +646,8 @@ static int child_hits_all(void *mem)
 }
 
 /*
- * With CLONE_VFORK, as the child runs on memory of its parent; a thread that has
- * given that back is gone only when its tid is.
+ * With CLONE_VFORK, because the child runs on the memory of its parent. A thread has
+ * released its events when its tid no longer exists.
  */
 static int try_clone(struct __test_metadata *_metadata, struct fault *f)
 {
@@ -679,7 +685,7 @@ TEST_F(fault, inherited_events_of_a_process)
 	EXPECT_LT(NR_HELD, sweep(_metadata, f, "fork", try_clone));
 }
 
-/* Here all that can fail before and after the events does. */
+/* Here also the allocations before and after the inheritance of events fail. */
 TEST_F(fault, inherited_events_of_a_process_in_the_same_memory)
 {
 	struct fault *f = &self->f;
@@ -699,9 +705,12 @@ TEST_F(fault, inherited_events_of_a_thread)
 	EXPECT_LT(NR_HELD, sweep(_metadata, f, "thread", try_clone));
 }
 
-/* ------------------------------------------------------------- a debugger's registers */
+/*
+ * ------------------------------------------------------------- debug registers of
+ * ptrace
+ */
 
-/* What DR7 has to say about register n: a byte, written, enabled or not. */
+/* The fields of DR7 for register n: one byte, writes, enabled or not. */
 #define DR7_ON(n)	(1UL << (2 * (n)))
 #define DR7_W(n)	(1UL << (16 + 4 * (n)))
 #define DR7_ALL_W	(DR7_W(0) | DR7_W(1) | DR7_W(2) | DR7_W(3))
@@ -737,7 +746,7 @@ static int dr_write_all(struct fault *f)
 	return err;
 }
 
-/* Stops and stores, over and over. */
+/* Stops and stores, repeatedly. */
 static void be_traced(struct fault *f)
 {
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
@@ -758,7 +767,7 @@ FIXTURE_SETUP(debugger)
 
 	fault_begin(_metadata, f);
 	f->dr_nr = 7;
-	/* Let a register that is not enabled be different from one that is. */
+	/* The addresses differ, also those of registers that are not enabled. */
 	for (int n = 0; n < NR_DR; n++)
 		f->dr[n] = (unsigned long)f->mem + 64 * n;
 }
@@ -776,7 +785,7 @@ static void expect_registers(struct __test_metadata *_metadata, struct fault *f,
 	memcpy(want, f->dr, sizeof(want));
 	if (!err)
 		want[f->dr_nr] = f->dr_value;
-	/* What is disabled keeps its register until the task is resumed. */
+	/* A slot that was disabled keeps its claim until the task is resumed. */
 	held = dr_enabled(want[7]);
 	if (held < dr_enabled(f->dr[7]))
 		held = dr_enabled(f->dr[7]);
@@ -785,7 +794,7 @@ static void expect_registers(struct __test_metadata *_metadata, struct fault *f,
 	EXPECT_EQ(want[7], dr_peek(f->pid, 7));
 	EXPECT_EQ(BP_SLOTS - held, bp_free_slots(f->pid, -1));
 
-	/* Those that are enabled are so in deed. */
+	/* A breakpoint that is enabled must be hit. */
 	if (want[7] & DR7_ON(0) && want[0] == (unsigned long)f->mem) {
 		int status;
 
@@ -862,7 +871,7 @@ TEST_F(debugger, dr7_that_rearranges)
 	EXPECT_LT(0, sweep(_metadata, f, "three for two", try_poke));
 }
 
-TEST_F(debugger, what_takes_no_new_register)
+TEST_F(debugger, writes_that_need_no_new_register)
 {
 	struct fault *f = &self->f;
 
@@ -879,8 +888,8 @@ TEST_F(debugger, what_takes_no_new_register)
 /* -------------------------------------------------------------------- exec and exit */
 
 /*
- * A program that does nothing but exit, so that what follows exec has hardly a
- * fault to meet: an ELF header, a program header and three instructions.
+ * A program that does nothing but exit, with few allocations after exec: an ELF header,
+ * a program header and three instructions.
  */
 extern const char image[], image_end[];
 
@@ -919,7 +928,7 @@ asm(".pushsection .rodata, \"a\", @progbits\n"
 	"image_end:\n"
 	".popsection\n");
 
-/* Not open for writing any more when it is executed. */
+/* Closes the file for writing, so that it can be executed. */
 static int open_image(void)
 {
 	int fd = memfd_create("image", MFD_CLOEXEC), image_fd;
@@ -934,10 +943,10 @@ static int open_image(void)
 	return image_fd;
 }
 
-/* No errno. */
+/* An exit status that is no errno */
 #define END_BROKEN	255
 
-/* Only for the sake of the fault does it return. */
+/* Returns only if exec fails. */
 static void exec_with_fault(struct fault *f, int fd[2])
 {
 	static char * const argv[] = { "image", NULL };
@@ -948,13 +957,13 @@ static void exec_with_fault(struct fault *f, int fd[2])
 	err = errno;
 	write_nth(f->nth_fd, 0);
 
-	/* It is still who it was, and has what it had. */
+	/* The old image continues, and its events must still count. */
 	bp_store(f->mem, 1);
 	bp_store(f->mem + 64, 1);
 	_exit(bp_count(fd[0]) == 1 && bp_count(fd[1]) == 1 ? err : END_BROKEN);
 }
 
-/* Holds two events of its own, and beside them up to two of a debugger. */
+/* The task has two events of its own, and up to two of a debugger. */
 static void end_with_fault(struct fault *f, bool exec)
 {
 	int fd[2];
@@ -977,7 +986,7 @@ static void end_with_fault(struct fault *f, bool exec)
 	_exit(0);
 }
 
-/* Lets a traced task run to its end, which is left for others to wait for. */
+/* Resumes a traced task until it exits; the caller waits for it. */
 static void follow(struct __test_metadata *_metadata, struct fault *f)
 {
 	siginfo_t info;
@@ -989,7 +998,7 @@ static void follow(struct __test_metadata *_metadata, struct fault *f)
 		sig = WSTOPSIG(status);
 		if (sig == SIGSTOP)
 			ASSERT_EQ(0, dr_write_all(f));
-		/* The new image has nothing of the old one's. */
+		/* The new image must not have debug registers of the old one. */
 		if (sig == SIGTRAP)
 			EXPECT_EQ(0, dr_peek(f->pid, 7));
 		ASSERT_EQ(0, ptrace(PTRACE_CONT, f->pid, 0,
@@ -998,9 +1007,9 @@ static void follow(struct __test_metadata *_metadata, struct fault *f)
 }
 
 /*
- * It can end in three ways: the new image runs and exits, the old one is told
- * why there is none, in some words of exec's own too, or the kernel kills it where
- * there is no way back.
+ * The task can end in three ways: the new image runs and exits; exec fails, with one of
+ * several errors of its own, and the old image exits; or the kernel kills the task if
+ * exec fails after the old image is gone.
  */
 static int try_to_end(struct __test_metadata *_metadata, struct fault *f, bool exec)
 {

@@ -2,8 +2,8 @@
 /*
  * Flexible breakpoints: admission.
  *
- * The rule: any number of flexible breakpoints may be open for a task or a CPU as long as
- * one register is left for all of them. The last close gives that register back.
+ * The rule: any number of flexible breakpoints may be open for a task or a CPU as long
+ * as one register is left for all of them. Closing the last one releases that register.
  */
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -26,7 +26,10 @@ FIXTURE_TEARDOWN(admission)
 	tear_down(_metadata);
 }
 
-/* How many guaranteed ones are open beside it makes no difference up to here. */
+/*
+ * The number of guaranteed breakpoints makes no difference as long as one register is
+ * left.
+ */
 TEST_F(admission, any_number_is_let_in_where_one_register_is_left)
 {
 	hold(_metadata, BP_SLOTS - 1, 0, -1);
@@ -75,7 +78,7 @@ TEST_F(admission, four_guaranteed_ones_of_a_cpu_refuse_it_there)
 	}
 }
 
-/* Two of the CPU and two of this task: another task is not concerned. */
+/* Two of the CPU and two of this task; another task is not affected. */
 TEST_F(admission, guaranteed_ones_of_cpu_and_task_refuse_it_together)
 {
 	struct bp_worker other;
@@ -203,7 +206,7 @@ TEST_F(admission, those_of_cpu_and_tasks_share_one_register)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-/* The fullest task decides, as it does for guaranteed ones. */
+/* The task with the most claims decides, as it does for guaranteed breakpoints. */
 TEST_F(admission, full_task_elsewhere_keeps_it_from_the_cpu)
 {
 	int fd[BP_SLOTS], mine;
@@ -274,9 +277,9 @@ TEST_F(admission, pinned_one_is_refused)
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 }
 
-TEST_F(admission, bits_nobody_knows_are_refused)
+TEST_F(admission, unknown_bits_are_refused)
 {
-	for (int bit = 1; bit < 64; bit++) {
+	for (int bit = 2; bit < 64; bit++) {
 		self->attr.config = 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 		self->attr.config |= BP_FLEXIBLE;
@@ -327,12 +330,15 @@ TEST_F(admission, task_opens_them_without_privilege)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-/* Sets one register of a stopped tracee through ptrace, the lower ones being set. */
+/*
+ * Enables one more debug register of a stopped tracee through ptrace; those below it
+ * are enabled.
+ */
 static int debugger_sets(pid_t pid, int nr)
 {
 	unsigned long dr7 = 0;
 
-	/* Enabled, on writes to 8 bytes. */
+	/* Enable each of them for writes to 8 bytes. */
 	for (int i = 0; i <= nr; i++)
 		dr7 |= 1UL << 2 * i | 0x9UL << (16 + 4 * i);
 	if (ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[nr]), word(nr)) ||

@@ -2,14 +2,15 @@
 /*
  * Flexible breakpoints: guaranteed breakpoints evict them.
  *
- * The rule: a guaranteed breakpoint counts from the first instruction on after it was
- * opened, enabled, or after its task was scheduled in, whatever held the registers.
+ * The rule: a guaranteed breakpoint counts from the first instruction after it was
+ * opened or enabled, or after its task was scheduled in, whatever events had the
+ * registers.
  */
 #include "flexible.h"
 
 FIXTURE(at_once)
 {
-	/* The flexible ones that hold all registers. */
+	/* Flexible breakpoints that use all registers */
 	struct events flex;
 	struct events plain;
 	/* Flexible breakpoints of another task */
@@ -28,13 +29,13 @@ FIXTURE_TEARDOWN(at_once)
 	tear_down(_metadata);
 }
 
-/* When each of them got one, there is none that they do not use. */
+/* Wait until each of them has had a register: then they use all registers. */
 static void wait_full(struct __test_metadata *_metadata, FIXTURE_DATA(at_once) *self)
 {
 	ASSERT_TRUE(all_get_a_turn(_metadata, &self->flex, &self->load));
 }
 
-/* So many that all registers are in use at each moment. */
+/* Opens as many as needed to use all registers at each moment. */
 static void fill_with_flexible(struct __test_metadata *_metadata, FIXTURE_DATA(at_once) *self,
 			       int nr, pid_t pid, int on)
 {
@@ -44,15 +45,15 @@ static void fill_with_flexible(struct __test_metadata *_metadata, FIXTURE_DATA(a
 }
 
 /*
- * A task that stores to nr words beside guaranteed breakpoints of its own, three of
- * them from word BP_SLOTS on. Flexible breakpoints of the CPU have all registers until
- * the task is scheduled in, and watch words that it stores to as well.
+ * A task that stores to nr words and has guaranteed breakpoints of its own, three of
+ * them from word BP_SLOTS on. Flexible breakpoints of the CPU use all registers until
+ * the task is scheduled in, and also watch words to which the task stores.
  */
 struct next_task {
 	int nr;
 	void (*open)(struct __test_metadata *_metadata, FIXTURE_DATA(at_once) *self,
 		     pid_t pid, int leader);
-	/* Their leader, if they have one: a software event */
+	/* The breakpoints are in a group led by a software event. */
 	bool led;
 	__u64 config;
 };
@@ -97,8 +98,8 @@ static void open_bound_and_pinned(struct __test_metadata *_metadata,
 }
 
 /*
- * perf schedules the task's flexible breakpoints first, which may get a register that
- * its guaranteed ones need.
+ * perf schedules the task's flexible breakpoints first, so they may use a register that
+ * its guaranteed breakpoints need.
  */
 static void open_behind_flexible(struct __test_metadata *_metadata,
 				 FIXTURE_DATA(at_once) *self, pid_t pid, int leader)
@@ -136,7 +137,7 @@ static void expect_next_task_misses_nothing(struct __test_metadata *_metadata,
 		close(leader);
 }
 
-/* Rows up to one without a way to open */
+/* Executes the rows up to one without a function that opens. */
 static void expect_next_tasks_miss_nothing(struct __test_metadata *_metadata,
 					   FIXTURE_DATA(at_once) *self,
 					   const struct next_task *row)
@@ -166,7 +167,7 @@ NEXT_TASK(of_the_next_task_miss_nothing_when_bound_or_pinned,
 NEXT_TASK(of_the_next_task_miss_nothing_behind_its_flexible_ones,
 	{ .open = open_behind_flexible, .nr = 13 })
 
-/* Both tasks have flexible ones too, and the CPU as well. */
+/* Both tasks and the CPU have flexible breakpoints, too. */
 TEST_F(at_once, of_two_tasks_miss_nothing_beside_flexible_ones_everywhere)
 {
 	struct load there = { .first = 12, .nr = 12 };
@@ -193,7 +194,7 @@ TEST_F(at_once, of_two_tasks_miss_nothing_beside_flexible_ones_everywhere)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-/* Where breakpoints are: of this task, of its CPU, or of one after the other */
+/* Whether breakpoints are of this task, of its CPU, or alternate */
 enum { OF_TASK, OF_CPU, OF_EITHER };
 
 static void fill_at(struct __test_metadata *_metadata, FIXTURE_DATA(at_once) *self, int where)
@@ -203,15 +204,15 @@ static void fill_at(struct __test_metadata *_metadata, FIXTURE_DATA(at_once) *se
 }
 
 /*
- * Guaranteed breakpoints of this task on words from 20 on, which are switched off and
- * on while flexible ones have all registers
+ * Guaranteed breakpoints of this task on words from 20 on, which are disabled and
+ * enabled while flexible breakpoints use all registers
  */
 struct enabled {
 	int flexible;
 	int rounds;
 	int nr;
 	bool led;
-	/* Instead of the ioctl on the leader, or on the only one */
+	/* If set, called instead of the ioctl on the leader or the only event */
 	int (*switch_on)(bool on);
 };
 
@@ -268,11 +269,11 @@ ENABLED(enabled_group_misses_nothing, .nr = 3, .led = true, .rounds = 30)
 ENABLED(those_that_prctl_enables_miss_nothing,
 	.nr = 3, .switch_on = switch_by_prctl, .rounds = 20)
 
-/* Guaranteed breakpoints that are opened while flexible ones have all registers */
+/* Guaranteed breakpoints that are opened while flexible breakpoints use all registers */
 struct opened {
 	int flexible;
 	int guaranteed;
-	/* They are a group of three; else one, two or three single ones. */
+	/* They are a group of three; otherwise one, two or three single events. */
 	bool group;
 	int rounds;
 };
@@ -313,7 +314,10 @@ OPENED(opened_one_misses_nothing_beside_those_of_the_cpu,
 	.flexible = OF_CPU, .guaranteed = OF_EITHER, .rounds = 30)
 OPENED(opened_group_of_three_misses_nothing, .group = true, .rounds = 20)
 
-/* A group of four flexible ones holds all registers: it has to go as a whole. */
+/*
+ * A group of four flexible breakpoints uses all registers: it must be evicted as a
+ * whole.
+ */
 TEST_F(at_once, opened_one_takes_a_register_from_a_group)
 {
 	for (int i = 0; i < 8; i += BP_SLOTS)
@@ -332,7 +336,10 @@ TEST_F(at_once, opened_one_takes_a_register_from_a_group)
 	}
 }
 
-/* From another CPU, for a task that runs and whose registers are all in use. */
+/*
+ * Opened from another CPU, for a task that runs there and whose registers are all in
+ * use
+ */
 TEST_F(at_once, opened_one_of_a_running_task_misses_nothing)
 {
 	volatile __u64 *page = bp_map_shared();
@@ -347,7 +354,10 @@ TEST_F(at_once, opened_one_of_a_running_task_misses_nothing)
 	if (!pid) {
 		while (!page[0]) {
 			store_words(0, 8, 1);
-			/* Told to store to the other words, and says when it is done. */
+			/*
+			 * Stores to the other words when the test requests it, and
+			 * reports when it is done.
+			 */
 			if (page[2] != page[1]) {
 				store_words(20, 3, 7);
 				page[2] = page[1];

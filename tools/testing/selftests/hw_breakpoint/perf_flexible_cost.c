@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flexible breakpoints: what thousands of them cost.
+ * Flexible breakpoints: the cost of thousands of them.
  *
  * The rule: a task with thousands of flexible breakpoints runs as fast as one without,
  * and a context switch costs less than with as many software events.
@@ -23,12 +23,15 @@ FIXTURE(many)
 
 FIXTURE_VARIANT(many)
 {
-	/* A group each, of a breakpoint, of a dummy, or of a dummy that leads one. */
+	/*
+	 * Each group is a breakpoint, a dummy event, or a dummy event that leads a
+	 * breakpoint.
+	 */
 	bool dummy;
 	bool breakpoint;
 	/* The breakpoint is disabled. */
 	bool disabled;
-	/* How the few are led that have to take turns beside them. */
+	/* Kind of leader of the few breakpoints that are multiplexed beside these */
 	bool few_led;
 };
 
@@ -45,7 +48,7 @@ FIXTURE_SETUP(many)
 	struct rlimit limit;
 
 	set_up(_metadata);
-	/* An open takes many times as long under lockdep. */
+	/* Opening an event takes many times as long with lockdep. */
 	self->all = access("/proc/lockdep", F_OK) ? MANY : MANY / 4;
 	ASSERT_EQ(0, bp_pin(cpu));
 	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
@@ -93,7 +96,7 @@ static long time_of_work(int rounds, void *unused)
 	return bp_now(CLOCK_MONOTONIC) - start;
 }
 
-/* So many rounds of work that some turns end meanwhile, if nothing else is done. */
+/* Rounds of stores during which some rotations take place */
 static int rounds_of_work(void)
 {
 	int rounds = 500000;
@@ -111,8 +114,8 @@ static int rounds_of_work(void)
 }
 
 /*
- * A task with many does its work in the time in which a task on the same CPU does
- * it that has none. They do it in turn, so that a busy machine slows both down.
+ * The task with many events and a task without do the same work on the same CPU. They
+ * alternate, so that a busy machine slows down both.
  */
 TEST_F(many, cost_the_cpu_nothing)
 {
@@ -139,13 +142,13 @@ TEST_F(many, cost_the_cpu_nothing)
 		all_control += control;
 	}
 	EXPECT_LE(all, 1.15 * all_control);
-	/* Where no others wait before them, the few have their turns. */
+	/* If no group waits before them, the few breakpoints get registers. */
 	bp_close(self->fd, self->nr);
 	expect_turns(_metadata, &self->few, &load);
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-/* The least that so many switches take to another task and back. */
+/* The minimum time of a number of switches to another task and back */
 static __u64 time_of_switches(struct bp_worker *other)
 {
 	__u64 least = ~0ULL, start, time;
@@ -181,7 +184,7 @@ TEST_F(many, cost_a_switch_less_than_software_events)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-/* Each of hundreds of breakpoints gets a register in turn. */
+/* Each of hundreds of breakpoints gets a register. */
 TEST_F(flexible, hundreds_all_get_a_turn)
 {
 	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
@@ -200,8 +203,11 @@ TEST_F(flexible, hundreds_all_get_a_turn)
 	ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
 }
 
-/* Groups that do not fit beside the guaranteed ones do not keep out those that do. */
-TEST_F(flexible, many_groups_that_do_not_fit_hold_up_nobody)
+/*
+ * Groups that do not fit beside the guaranteed breakpoints must not keep others from
+ * being scheduled.
+ */
+TEST_F(flexible, many_groups_that_do_not_fit_keep_out_no_others)
 {
 	struct load load = { .nr = 20 };
 	struct events four = { };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flexible breakpoints: enabling, samples, and the length of a turn.
+ * Flexible breakpoints: enabling, samples, and the time between rotations.
  *
- * The rule: a flexible breakpoint is enabled, sampled and read like any other event, and
- * perf_event_mux_interval_ms in sysfs sets how long it keeps a register.
+ * The rule: a flexible breakpoint is enabled, sampled and read like any other event,
+ * and perf_event_mux_interval_ms in sysfs sets how long it keeps a register.
  */
 #include "flexible.h"
 
@@ -28,7 +28,7 @@ TEST_F(flexible, exec_enables_them)
 	expect_missed_nothing(_metadata, &self->e, 20);
 }
 
-/* A member that waits for a turn is disabled: what is left of the group waits for nothing. */
+/* If the breakpoint of a group is disabled, the rest of the group needs no register. */
 TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
 {
 	struct perf_event_attr sw = software(PERF_COUNT_SW_PAGE_FAULTS);
@@ -49,7 +49,7 @@ TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
 		for (int i = 0; i < 8; i++)
 			EXPECT_EQ(0, bp_disable(self->e.fd[i]));
 		memcpy(rest.fd, leader, sizeof(leader));
-		/* From some time on all of them run all the time. */
+		/* After some time all of them run all the time. */
 		do {
 			go_on(&load);
 			begin(_metadata, &rest);
@@ -64,7 +64,7 @@ TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
 		for (int i = 0; i < 8; i++)
 			EXPECT_EQ(0, bp_enable(self->e.fd[i]));
 	}
-	/* A member that is disabled and enabled keeps its place in the rotation. */
+	/* Disabling and enabling a member does not change its place in the rotation. */
 	group = self->e.fd[0];
 	for (int i = 0; i < 20; i++) {
 		EXPECT_EQ(0, bp_disable(group));
@@ -74,7 +74,10 @@ TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
 	expect_turns(_metadata, &self->e, &load);
 }
 
-/* While one waits, the page does not follow each start of its context. */
+/*
+ * While a group waits, its mapped page is not updated each time the context is
+ * scheduled.
+ */
 TEST_F(flexible, page_does_not_offer_to_compute_times)
 {
 	struct perf_event_mmap_page *page[8];
@@ -94,15 +97,14 @@ TEST_F(flexible, page_does_not_offer_to_compute_times)
 		munmap(page[i], BP_PAGE_SIZE);
 }
 
-/* ================================================== how long a turn is, and whose */
+/* ================================================== the length of a rotation */
 
 /*
- * Two groups of all registers: the one whose leader counted last is the one that
- * runs. A turn began after the last look that saw the other, and ended before the
- * first that saw the other again. The timer may be late, and is in time for the
- * next turn all the same, but it is not early: many turns are as long as so many
- * intervals but one. And it is not always late, so there is one turn among them
- * that is not much longer than it should be.
+ * Two groups use all registers, so the group that counted last is the one that runs. A
+ * rotation took place after the last look that saw the other group run. The timer may
+ * fire late, and then fires in time for the next rotation, but never early: so n
+ * rotations take at least n - 1 intervals. The timer is not always late: at least one
+ * interval is not much longer than it should be.
  */
 static void expect_turns_of(struct __test_metadata *_metadata, struct events *e, int ms)
 {
@@ -124,7 +126,10 @@ static void expect_turns_of(struct __test_metadata *_metadata, struct events *e,
 		if (now[!who].count == last[!who].count)
 			continue;
 		who = !who;
-		/* The first that is seen may be under way, with the interval of before. */
+		/*
+		 * The first interval that is seen may have begun with the previous
+		 * setting.
+		 */
 		if (++turns == 0)
 			first = last[0].enabled;
 		else if (turns > 0 && now[0].enabled - began < shortest)
@@ -162,8 +167,8 @@ TEST_F(flexible, interval_in_sysfs_goes_for_those_of_a_cpu)
 /* ===================================================================== sampling */
 
 /*
- * A period goes on where it was when the turn ended: so many hits make so many
- * samples, whatever the turns.
+ * A period continues after the event was evicted: the number of samples depends on the
+ * number of hits alone.
  */
 TEST_F(flexible, each_period_of_hits_is_a_sample)
 {
@@ -203,7 +208,7 @@ TEST_F(flexible, each_period_of_hits_is_a_sample)
 	}
 }
 
-/* The times in a sample are those at the hit: the event was running. */
+/* The times in a sample are those at the hit, when the event was running. */
 TEST_F(flexible, sample_carries_times_that_grow)
 {
 	struct {
@@ -265,7 +270,10 @@ TEST_F(flexible, overflows_send_signals_in_their_turns)
 	ASSERT_EQ(0, fcntl(self->e.fd[5], F_SETOWN, getpid()));
 	expect_turns(_metadata, &self->e, &load);
 	read_event(_metadata, self->e.fd[5], &r);
-	/* A hit that comes before the signal of the last one makes no second. */
+	/*
+	 * A hit made before the signal of the previous hit is delivered gives no second
+	 * signal.
+	 */
 	EXPECT_LT(0, signals);
 	EXPECT_GE(r.count, signals);
 	signal(SIGIO, SIG_DFL);

@@ -2,8 +2,9 @@
 /*
  * Flexible breakpoints: groups.
  *
- * The rule: the breakpoints of a group are all flexible or all guaranteed, and no more
- * than there are registers. A group has registers as a whole or not at all.
+ * The rule: the breakpoints of a group are all flexible or all guaranteed, and at most
+ * as many as there are registers. All breakpoints of a group have a register, or none
+ * has.
  */
 #include "flexible.h"
 
@@ -26,7 +27,7 @@ TEST_F(group, guaranteed_and_flexible_breakpoints_do_not_mix)
 	EXPECT_EQ(BP_SLOTS - 3, bp_free_slots(0, -1));
 }
 
-/* All breakpoints of a group must agree, whichever event leads it. */
+/* All breakpoints of a group must be of one kind, whichever event leads it. */
 TEST_F(group, they_do_not_mix_under_a_software_event_either)
 {
 	struct perf_event_attr plain = guaranteed(1), flex = flexible(1);
@@ -90,7 +91,10 @@ TEST_F(group, of_more_than_there_are_registers_is_refused_under_a_software_event
 	expect_missed_nothing(_metadata, &self->e, 10);
 }
 
-/* The members of a group are scheduled at each turn, all at a time. */
+/*
+ * The members of a group are scheduled all at once at each rotation, which limits their
+ * number.
+ */
 TEST_F(group, of_more_than_32_events_is_refused)
 {
 	struct perf_event_attr more = flexible(1), sw = software(PERF_COUNT_SW_DUMMY);
@@ -108,7 +112,7 @@ TEST_F(group, of_more_than_32_events_is_refused)
 	EXPECT_LE(0, bp_open_group(&sw, 0, -1, of_sw, 0));
 }
 
-/* Both kinds of refusal on a CPU, where groups are others' business. */
+/* Both refusals for events of a CPU */
 TEST_F(group, of_a_cpu_keeps_to_the_same_rules)
 {
 	struct perf_event_attr plain = guaranteed(1), more = flexible(BP_SLOTS);
@@ -120,7 +124,7 @@ TEST_F(group, of_a_cpu_keeps_to_the_same_rules)
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, cpu));
 }
 
-/* Two of two are all that fits into four registers, of three groups. */
+/* Of three groups of two, two fit into four registers. */
 TEST_F(group, of_two_take_turns_as_a_whole)
 {
 	struct load load = { .nr = 6 };
@@ -129,7 +133,7 @@ TEST_F(group, of_two_take_turns_as_a_whole)
 	for (int i = 0; i < 6; i += 2)
 		add_group(_metadata, e, flexible, i, 2, 0, -1);
 	expect_turns(_metadata, e, &load);
-	go_on_turns(_metadata, &load, e, 60);
+	go_on_rotations(_metadata, &load, e, 60);
 	for (int i = 0; i < 6; i += 2)
 		expect_whole(_metadata, e, i, 2);
 	expect_in_use(_metadata, e, &load, BP_SLOTS, BP_SLOTS);
@@ -143,7 +147,7 @@ TEST_F(group, of_four_take_turns_as_a_whole)
 	for (int i = 0; i < 12; i += BP_SLOTS)
 		add_group(_metadata, e, flexible, i, BP_SLOTS, 0, -1);
 	expect_turns(_metadata, e, &load);
-	go_on_turns(_metadata, &load, e, 60);
+	go_on_rotations(_metadata, &load, e, 60);
 	for (int i = 0; i < 12; i += BP_SLOTS)
 		expect_whole(_metadata, e, i, BP_SLOTS);
 	expect_in_use(_metadata, e, &load, BP_SLOTS, BP_SLOTS);
@@ -161,7 +165,7 @@ TEST_F(group, of_two_and_of_four_of_a_cpu_take_turns_as_a_whole)
 	add_group(_metadata, e, flexible, 6, BP_SLOTS, -1, cpu);
 	add_group(_metadata, e, flexible, 10, 2, -1, cpu);
 	expect_turns(_metadata, e, &load);
-	go_on_turns(_metadata, &load, e, 60);
+	go_on_rotations(_metadata, &load, e, 60);
 	expect_whole(_metadata, e, 0, BP_SLOTS);
 	expect_whole(_metadata, e, 4, 2);
 	expect_whole(_metadata, e, 6, BP_SLOTS);
@@ -169,7 +173,7 @@ TEST_F(group, of_two_and_of_four_of_a_cpu_take_turns_as_a_whole)
 	expect_in_use(_metadata, e, &load, 2, BP_SLOTS);
 }
 
-/* Where three are left, one half of a group of two never runs by itself. */
+/* With three registers left, no group of two runs with only one of its breakpoints. */
 TEST_F(group, is_never_torn_apart)
 {
 	struct load load = { .nr = BP_SLOTS };
@@ -179,13 +183,16 @@ TEST_F(group, is_never_torn_apart)
 	add_group(_metadata, e, flexible, 0, 2, 0, -1);
 	add_group(_metadata, e, flexible, 2, 2, 0, -1);
 	expect_turns(_metadata, e, &load);
-	go_on_turns(_metadata, &load, e, 60);
+	go_on_rotations(_metadata, &load, e, 60);
 	expect_whole(_metadata, e, 0, 2);
 	expect_whole(_metadata, e, 2, 2);
 	expect_in_use(_metadata, e, &load, 2, 2);
 }
 
-/* Big ones against small ones: the register that is free is not for the small alone. */
+/*
+ * Groups of four compete with single breakpoints: a free register must not always go to
+ * a single one.
+ */
 TEST_F(group, of_four_is_not_kept_out_by_single_ones)
 {
 	struct load load = { .nr = 12 };
@@ -196,7 +203,7 @@ TEST_F(group, of_four_is_not_kept_out_by_single_ones)
 	expect_turns(_metadata, &self->e, &load);
 }
 
-TEST_F(group, that_does_not_fit_now_waits_and_holds_up_nobody)
+TEST_F(group, that_does_not_fit_now_waits_and_keeps_out_no_others)
 {
 	struct events four = { }, plain = { };
 	struct load load = { .nr = 8 };
@@ -213,7 +220,7 @@ TEST_F(group, that_does_not_fit_now_waits_and_holds_up_nobody)
 	expect_turns(_metadata, &self->e, &load);
 }
 
-/* A group that does not fit even with all flexible registers evicts no event. */
+/* A group that does not fit even if all flexible breakpoints are evicted evicts none. */
 TEST_F(group, that_does_not_fit_takes_nothing_from_others)
 {
 	struct events four = { };
@@ -226,7 +233,7 @@ TEST_F(group, that_does_not_fit_takes_nothing_from_others)
 	add_group(_metadata, &four, flexible, 8, BP_SLOTS, 0, -1);
 	for (int i = 0; i < 40; i++) {
 		usleep(1000);
-		go_on_turns(_metadata, &load, &self->e, 2);
+		go_on_rotations(_metadata, &load, &self->e, 2);
 		expect_missed_nothing(_metadata, &self->e, load.rounds);
 	}
 	look(_metadata, &four);

@@ -2,8 +2,8 @@
 /*
  * Flexible breakpoints: inheritance.
  *
- * The rule: a child inherits them as flexible breakpoints, the counts of a family add up,
- * and each exit gives back what the task held.
+ * The rule: a child inherits them as flexible breakpoints, read() returns the sum of
+ * the counts of parent and children, and each exit releases the claims of the task.
  */
 #include "flexible.h"
 
@@ -23,7 +23,10 @@ TEST_F(flexible, child_inherits_them_as_flexible_ones)
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
-/* Parent and child in turn: together they find four of eight in registers. */
+/*
+ * Parent and child alternate: in each of them, four of eight breakpoints have a
+ * register.
+ */
 TEST_F(flexible, counts_of_a_family_add_up)
 {
 	struct load here = { .nr = 8 }, load = { .go_on = let_worker };
@@ -82,14 +85,14 @@ TEST_F(flexible, groups_are_inherited_and_stay_whole)
 	ASSERT_EQ(0, bp_start(&child, worker, &there));
 	load.worker = &child;
 	expect_turns(_metadata, e, &load);
-	go_on_turns(_metadata, &load, e, 60);
+	go_on_rotations(_metadata, &load, e, 60);
 	expect_whole(_metadata, e, 0, 3);
 	expect_whole(_metadata, e, 3, 3);
 	expect_in_use(_metadata, e, &load, 3, 3);
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
-/* A child's guaranteed ones take a register from what it inherited, at once. */
+/* A guaranteed breakpoint of a child evicts an inherited one at once. */
 TEST_F(flexible, guaranteed_one_of_a_child_misses_nothing)
 {
 	struct load there = { .nr = 24 };
@@ -143,7 +146,7 @@ TEST_F(flexible, fork_storm_loses_no_register_and_no_hit)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-/* Tasks that exit at once, after stores, as threads, and through exec */
+/* Tasks that exit at once, after stores, as threads, and after exec */
 static void *store_thread(void *arg)
 {
 	store_words(0, 8, 2);
@@ -200,8 +203,8 @@ TEST_F(flexible, storm_of_exits_of_every_kind_loses_no_register)
 		EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, cpus.cpu[i]));
 }
 
-/* Parent and child that take turns on a CPU may exchange what they inherited. */
-TEST_F(flexible, family_that_takes_turns_on_a_cpu_keeps_its_books)
+/* perf may swap the contexts of parent and child, which run on one CPU. */
+TEST_F(flexible, family_that_shares_a_cpu_keeps_its_claims)
 {
 	struct load load = { .nr = 8 };
 	struct bp_worker w[3];

@@ -2,8 +2,8 @@
 /*
  * Flexible breakpoints: groups that a software event leads.
  *
- * The rule: such a group is multiplexed like one that a breakpoint leads, as a whole and
- * with its leader. A group without breakpoints waits for no register.
+ * The rule: such a group is multiplexed like one that a breakpoint leads, as a whole
+ * and with its leader. A group without breakpoints needs no register.
  */
 #include "flexible.h"
 
@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(led)
 	tear_down(_metadata);
 }
 
-/* Only the breakpoints are added to e: what a leader counts is its own affair. */
+/* Only the breakpoints are added to e: the count of a leader does not matter. */
 static int add_led(struct __test_metadata *_metadata, FIXTURE_DATA(led) *self, __u64 config,
 		   int first, int nr)
 {
@@ -58,7 +58,7 @@ static int add_led(struct __test_metadata *_metadata, FIXTURE_DATA(led) *self, _
 	return leader;
 }
 
-/* A group need not be disabled before it gets another member. */
+/* A group need not be disabled while a member is added. */
 TEST_F(led, member_that_joins_a_running_group_counts_at_once)
 {
 	int leader = add_led(_metadata, self, variant->config, 0, 0);
@@ -79,7 +79,7 @@ TEST_F(led, single_breakpoints_take_turns)
 	for (int i = 0; i < 8; i++)
 		add_led(_metadata, self, variant->config, i, 1);
 	expect_turns(_metadata, &self->e, &load);
-	go_on_turns(_metadata, &load, &self->e, 40);
+	go_on_rotations(_metadata, &load, &self->e, 40);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 	for (int i = 0; i < 8; i++)
 		EXPECT_LT(running(&self->e, i), enabled(&self->e, i));
@@ -93,7 +93,7 @@ TEST_F(led, groups_take_turns_as_a_whole_with_their_leader)
 	for (int i = 0; i < 3; i++)
 		leader[i] = add_led(_metadata, self, variant->config, 3 * i, 3);
 	expect_turns(_metadata, &self->e, &load);
-	go_on_turns(_metadata, &load, &self->e, 60);
+	go_on_rotations(_metadata, &load, &self->e, 60);
 	for (int i = 0; i < 3; i++) {
 		expect_whole(_metadata, &self->e, 3 * i, 3);
 		expect_same_time(_metadata, leader[i], self->e.fd[3 * i]);
@@ -101,7 +101,7 @@ TEST_F(led, groups_take_turns_as_a_whole_with_their_leader)
 	expect_in_use(_metadata, &self->e, &load, 3, 3);
 }
 
-/* Breakpoints that lead themselves are enough to fill all registers. */
+/* There are enough groups led by breakpoints to use all registers. */
 TEST_F(led, one_is_not_kept_out_by_those_that_breakpoints_lead)
 {
 	struct load load = { .nr = 12 };
@@ -125,7 +125,7 @@ TEST_F(led, many_do_not_keep_out_those_that_breakpoints_lead)
 	expect_turns(_metadata, &self->e, &load);
 }
 
-/* Groups without breakpoints are in the same rotation list, but need no register. */
+/* Groups without breakpoints are on the same rotation list, but need no register. */
 TEST_F(led, groups_without_breakpoints_take_no_turns)
 {
 	struct perf_event_attr sw = software(variant->config);
@@ -139,7 +139,7 @@ TEST_F(led, groups_without_breakpoints_take_no_turns)
 	expect_even(_metadata, &load, &self->e);
 }
 
-/* Leaders of different kinds: each belongs to a PMU of its own. */
+/* Leaders of different types, each of a PMU of its own */
 TEST_F(led, turns_are_taken_among_different_leaders)
 {
 	struct load load = { .nr = 10 };
@@ -162,11 +162,11 @@ TEST_F(led, one_register_is_enough)
 	add_led(_metadata, self, variant->config, 2, 1);
 	add_words(_metadata, &self->e, flexible, 3, 1, self->pid, self->cpu);
 	expect_turns(_metadata, &self->e, &load);
-	go_on_turns(_metadata, &load, &self->e, 40);
+	go_on_rotations(_metadata, &load, &self->e, 40);
 	expect_in_use(_metadata, &self->e, &load, 1, 1);
 }
 
-/* A software event that a flexible breakpoint leads runs when its leader does. */
+/* A software event whose leader is a flexible breakpoint runs when the leader does. */
 TEST_F(led, software_member_runs_with_its_flexible_leader)
 {
 	struct load load = { .nr = 6 };
@@ -181,7 +181,7 @@ TEST_F(led, software_member_runs_with_its_flexible_leader)
 	expect_turns(_metadata, &self->e, &load);
 	for (int i = 0; i < 6; i++)
 		expect_same_time(_metadata, self->e.fd[i], sw.fd[i]);
-	go_on_turns(_metadata, &load, &self->e, 40);
+	go_on_rotations(_metadata, &load, &self->e, 40);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flexible breakpoints: events of a CPU beside events of a task.
+ * Flexible breakpoints: events of a CPU and events of a task.
  *
- * The rule: both get registers in turn, whichever was opened first, and however many
- * there are of the other.
+ * The rule: both get registers, whichever was opened first, and however many there are
+ * of the other.
  */
 #include "flexible.h"
 
@@ -16,7 +16,7 @@ FIXTURE_VARIANT(share)
 {
 	int of_cpu;
 	int of_task;
-	/* Guaranteed ones of the task. */
+	/* Number of guaranteed breakpoints of the task */
 	int guaranteed;
 };
 
@@ -63,9 +63,9 @@ TEST_F(share, every_one_gets_turns_when_the_task_came_first)
 
 /*
  * Shares need not be even, but each event gets at least an eighth of an even share of
- * the hits, which is far below what any order of rotation gives in the end.
+ * the hits. This is far below what any order of rotation gives over time.
  */
-TEST_F(share, nobody_lives_on_crumbs)
+TEST_F(share, each_event_gets_a_minimum_share)
 {
 	int nr = variant->of_cpu + variant->of_task, left = BP_SLOTS - variant->guaranteed;
 	__u64 start = bp_now(CLOCK_MONOTONIC), least;
@@ -89,7 +89,7 @@ TEST_F(share, nobody_lives_on_crumbs)
 	expect_in_use(_metadata, e, &load, left, left);
 }
 
-/* The task comes and goes: its turns are not lost in between. */
+/* The task sleeps often: this must not cost its events their registers. */
 TEST_F(share, every_one_gets_turns_when_the_task_sleeps_often)
 {
 	struct load load = { .nr = variant->of_cpu + variant->of_task, .go_on = sleep_often };

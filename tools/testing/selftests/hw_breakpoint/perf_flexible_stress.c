@@ -2,8 +2,8 @@
 /*
  * Flexible breakpoints: CPU hotplug and stress.
  *
- * The rule: multiplexing goes on whichever CPUs go offline and come back, and guaranteed
- * breakpoints stay exact beside flexible ones that come and go.
+ * The rule: multiplexing continues while CPUs go offline and come back, and guaranteed
+ * breakpoints count exactly while flexible ones are opened and closed.
  */
 #include "flexible.h"
 
@@ -17,7 +17,7 @@ FIXTURE(hotplug)
 	int cpu;
 };
 
-/* The last CPU, and a busy task there. */
+/* Uses the last CPU, with a busy task there. */
 FIXTURE_SETUP(hotplug)
 {
 	char path[64];
@@ -88,7 +88,10 @@ TEST_F(hotplug, events_that_are_closed_meanwhile_give_the_register_back)
 	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_task, &self->load));
 }
 
-/* Bound to the CPU that goes: no turns while it is away, and turns again after. */
+/*
+ * Events of a task that are bound to the CPU have no register while it is offline, and
+ * get one again afterwards.
+ */
 TEST_F(hotplug, events_of_a_task_bound_to_the_cpu_wait_for_it)
 {
 	struct events *e = &self->of_task;
@@ -161,7 +164,10 @@ TEST_F(hotplug, cpu_comes_and_goes_while_tasks_open_and_close)
 
 #define ROUNDS	40
 
-/* Sixteen of its own, and guaranteed ones that come, count exactly, and go. */
+/*
+ * Sixteen flexible breakpoints, and guaranteed ones that are opened, count exactly, and
+ * are closed
+ */
 static int count_beside_flexible(int seed)
 {
 	struct perf_event_attr attr;
@@ -245,7 +251,7 @@ TEST_F(stress, guaranteed_ones_of_many_tasks_stay_exact)
 	expect_all_well(_metadata, self);
 }
 
-/* The CPUs have flexible ones as well, which wait for their turns in each task. */
+/* The CPUs have flexible breakpoints as well, which need a register in each task. */
 TEST_F(stress, guaranteed_ones_stay_exact_beside_flexible_ones_of_the_cpus)
 {
 	BP_NEED_ROOT();
@@ -257,7 +263,7 @@ TEST_F(stress, guaranteed_ones_stay_exact_beside_flexible_ones_of_the_cpus)
 	look(_metadata, &self->e);
 }
 
-/* The flexible breakpoints of the CPUs are opened and closed meanwhile. */
+/* Flexible breakpoints of the CPUs are opened and closed meanwhile. */
 TEST_F(stress, guaranteed_ones_stay_exact_while_flexible_ones_of_the_cpus_come_and_go)
 {
 	int status;
@@ -277,7 +283,7 @@ TEST_F(stress, guaranteed_ones_stay_exact_while_flexible_ones_of_the_cpus_come_a
 		EXPECT_EQ(0, bp_wait(self->pid[--self->nr]));
 }
 
-/* Descriptors are closed by the end of a process while its events take turns. */
+/* Killing a process closes its descriptors while its events are multiplexed. */
 TEST_F(stress, processes_that_are_killed_leave_nothing_behind)
 {
 	for (int round = 0; round < 5; round++) {

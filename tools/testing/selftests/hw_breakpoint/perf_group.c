@@ -2,9 +2,8 @@
 /*
  * Breakpoints in groups of events.
  *
- * The rule: a group is scheduled as a whole or not at all; enabling, disabling
- * and reading the leader speaks for all of it; each member keeps a count of its
- * own.
+ * The rule: a group is scheduled as a whole or not at all; enabling, disabling and
+ * reading the leader applies to all members; each member has a count of its own.
  */
 #include "bp_test.h"
 
@@ -41,7 +40,7 @@ FIXTURE_TEARDOWN(group)
 	bp_teardown(_metadata);
 }
 
-/* Opens the first nr events as one group; self->fd[0] leads. */
+/* Opens the first nr events as one group, led by self->fd[0]. */
 static void open_group(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
 		       int nr, pid_t pid, int cpu)
 {
@@ -51,7 +50,7 @@ static void open_group(struct __test_metadata *_metadata, FIXTURE_DATA(group) *s
 	}
 }
 
-/* One store for the first breakpoint, two for the second, and so on. */
+/* One store to the word of the first breakpoint, two to that of the second, and so on. */
 static void hit_all(FIXTURE_DATA(group) *self, int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -327,7 +326,7 @@ TEST_F(mixed, group_is_refused_where_no_slot_is_free)
 
 /* -------------------------------------------------------------- with hardware events */
 
-/* A PMU of the tests: a virtual machine may have no other. */
+/* A PMU that the tests provide, because a virtual machine may have no hardware PMU */
 #define HW_MODULE	"kernel/events/hw_breakpoint_test_pmu"
 #define HW_TYPE	"/sys/bus/event_source/devices/breakpoint_test_hw/type"
 
@@ -399,7 +398,9 @@ TEST_F(hardware, event_leads_a_breakpoint_that_takes_a_register_from_flexible_on
 	}
 }
 
-/* The group moves to the context of the hardware event: no claim is lost or doubled. */
+/*
+ * The group moves to the context of the hardware event: no claim is lost or made twice.
+ */
 TEST_F(hardware, event_joins_a_group_of_breakpoints)
 {
 	int leader = bp_open(&self->plain, 0, -1), sibling, hw;
@@ -424,7 +425,10 @@ TEST_F(hardware, event_joins_a_group_of_breakpoints)
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
 }
 
-/* A byte to the other process and one back, for ever: both leave the CPU each time. */
+/*
+ * Sends a byte to the other process and receives one, repeatedly: both leave the CPU
+ * each time.
+ */
 static void play_with(int in, int out, char *word)
 {
 	char byte = 0;
@@ -450,10 +454,10 @@ static pid_t start_player(int cpu, int in, int out, char *word)
 #define CROWD	64
 
 /*
- * A group of software events moves to the PMU of a hardware event while its task,
- * which never touches the word, takes turns on a CPU with one that does.
+ * A group of software events moves to the PMU of a hardware event. Its task never
+ * accesses the word, and shares a CPU with a task that does.
  */
-TEST_F(hardware, event_moves_a_group_that_sees_nobody_elses_hits)
+TEST_F(hardware, event_moves_a_group_that_counts_no_hits_of_others)
 {
 	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
 	struct bp_cpus cpus = bp_online_cpus();
@@ -519,7 +523,7 @@ TEST_F(hardware, plain_and_flexible_breakpoint_are_no_group_after_a_move)
 	EXPECT_LE(0, bp_open_group(&self->plain, 0, -1, leader, 0));
 }
 
-/* ------------------------------------------------------------------ what is no group */
+/* ------------------------------------------------------------------ refused groups */
 
 TEST_F(group, members_must_share_task_and_cpu)
 {
@@ -565,7 +569,7 @@ TEST_F(group, exclusive_leader_counts_with_its_members)
 	expect_counts(_metadata, self, 2, 1);
 }
 
-/* A sample of the leader carries the counts of all at that moment. */
+/* A sample of the leader has the counts of all members at that moment. */
 TEST_F(group, sample_of_the_leader_carries_all_counts)
 {
 	union bp_record rec;

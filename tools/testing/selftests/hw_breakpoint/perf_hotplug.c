@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Breakpoints and CPUs that go and come back.
+ * Breakpoints and CPU hotplug.
  *
- * The rule: a CPU that is offline refuses new events and takes no slot with it,
- * events that were open there can be read and closed, and task events go on
- * wherever their task does.
+ * The rule: a CPU that is offline refuses new events. Its claims do not make registers
+ * of other CPUs unavailable. Events that were open there can be read and closed, and
+ * events of tasks continue on the CPU to which the task moves.
  */
 #include <dirent.h>
 
@@ -51,7 +51,7 @@ TEST_F(hotplug, offline_cpu_refuses_an_event)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
 
-/* The number of a state of CPU hotplug, -1 if there is none of that name. */
+/* Returns the number of a CPU hotplug state, -1 if there is none of that name. */
 static int state_of(const char *name)
 {
 	static char states[16384];
@@ -71,7 +71,7 @@ static int state_of(const char *name)
 	return -1;
 }
 
-/* perf is prepared for the CPU, which has not started yet. */
+/* perf has been prepared for the CPU, which has not started yet. */
 TEST_F(hotplug, cpu_that_is_being_prepared_refuses_an_event)
 {
 	char path[64], state[16];
@@ -182,7 +182,7 @@ TEST_F(hotplug, event_of_a_cpu_is_enabled_and_disabled_while_it_is_offline)
 	EXPECT_EQ(0, bp_count(off));
 }
 
-/* The thread of the CPU whose name begins with @prefix, 0 if there is none */
+/* Returns the thread of the CPU whose name begins with @prefix, 0 if there is none. */
 static pid_t cpu_thread(const char *prefix, int cpu)
 {
 	char path[64], want[32], name[32];
@@ -207,8 +207,8 @@ static pid_t cpu_thread(const char *prefix, int cpu)
 }
 
 /*
- * While a CPU goes and comes, its threads still run there.  Their events must
- * not bring those of the CPU back meanwhile.
+ * While a CPU goes offline and comes online, its threads still run there. Switching to
+ * them must not schedule events of the CPU.
  */
 static void offline_with_threads(struct __test_metadata *_metadata,
 				 FIXTURE_DATA(hotplug) *self,
@@ -254,7 +254,7 @@ TEST_F(hotplug, event_of_a_cpu_waits_where_threads_count_in_software)
 {
 	struct perf_event_attr sw = bp_attr_sw(PERF_COUNT_SW_CONTEXT_SWITCHES);
 
-	/* Context switches are counted in the kernel. */
+	/* Context switches are counted in kernel mode. */
 	sw.exclude_kernel = 0;
 	offline_with_threads(_metadata, self, &sw, false);
 	offline_with_threads(_metadata, self, &sw, true);
@@ -269,7 +269,10 @@ TEST_F(hotplug, event_of_a_cpu_waits_where_threads_have_breakpoints)
 	offline_with_threads(_metadata, self, &other, true);
 }
 
-/* The leader is no breakpoint and ends with the CPU; the others go on alone. */
+/*
+ * The leader is not a breakpoint and is removed with the CPU; the other members are
+ * kept.
+ */
 TEST_F(hotplug, member_of_a_group_counts_when_its_cpu_is_back)
 {
 	struct perf_event_attr sw = bp_attr_sw(PERF_COUNT_SW_DUMMY);
@@ -285,7 +288,7 @@ TEST_F(hotplug, member_of_a_group_counts_when_its_cpu_is_back)
 	EXPECT_EQ(5, bp_count(fd));
 }
 
-/* It is a leader without a group, and would be freed under its new members. */
+/* The event must not become the leader of new members, which would outlive it. */
 TEST_F(hotplug, event_that_ended_with_its_cpu_leads_no_group)
 {
 	struct perf_event_attr sw = bp_attr_sw(PERF_COUNT_SW_DUMMY);
@@ -298,7 +301,7 @@ TEST_F(hotplug, event_that_ended_with_its_cpu_leads_no_group)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
 
-/* The task is moved off the CPU, and its breakpoints with it. */
+/* The task moves to another CPU, and its breakpoints with it. */
 TEST_F(hotplug, task_event_goes_on_elsewhere)
 {
 	int fd[BP_SLOTS];

@@ -2,9 +2,9 @@
 /*
  * Breakpoints that children inherit.
  *
- * The rule: the count of an inherited event is the sum over the family; each
- * member pays its own slot while it lives; enabling, disabling and closing the
- * parent's event speaks for all.
+ * The rule: the count of an inherited event is the sum over the parent and all
+ * children; each of these tasks has a claim of its own while it lives; enabling,
+ * disabling and closing the parent's event applies to all.
  */
 #include "bp_test.h"
 
@@ -213,7 +213,7 @@ TEST_F(inherit, event_bound_to_a_cpu_counts_the_family_there_alone)
 	EXPECT_EQ(MANY, bp_count(fd));
 }
 
-/* With inherit_stat each task keeps its own count until it is gone. */
+/* With inherit_stat each task keeps a count of its own until it exits. */
 TEST_F(inherit, inherit_stat_sums_up_all_the_same)
 {
 	struct bp_worker w[2];
@@ -232,7 +232,7 @@ TEST_F(inherit, inherit_stat_sums_up_all_the_same)
 	EXPECT_EQ(20 * MANY, bp_count(fd));
 }
 
-/* --------------------------------------------------------------- one speaks for all */
+/* --------------------------------------------------------- operations on the parent */
 
 TEST_F(inherit, child_of_a_disabled_event_starts_disabled)
 {
@@ -281,7 +281,7 @@ TEST_F(inherit, ring_needs_a_cpu)
 	bp_ring_unmap(&ring);
 }
 
-/* The hits of a child go into the ring of the parent's event, under its id. */
+/* Hits of a child are written to the ring of the parent's event, with its id. */
 TEST_F(inherit, child_samples_into_the_ring_of_the_parent)
 {
 	struct {
@@ -318,7 +318,7 @@ TEST_F(inherit, child_samples_into_the_ring_of_the_parent)
 
 /* ---------------------------------------------------------------------- the slots */
 
-TEST_F(inherit, child_pays_a_slot_of_its_own)
+TEST_F(inherit, child_has_a_claim_of_its_own)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 	struct bp_worker child;
@@ -367,7 +367,7 @@ TEST_F(inherit, fork_storm_loses_no_slot)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-/* Many alive at once, and they leave in the order they came. */
+/* Many children are alive at once, and exit in the order in which they were created. */
 TEST_F(inherit, family_gives_back_one_by_one)
 {
 	int fd = bp_open(&self->attr, 0, -1);
@@ -398,7 +398,10 @@ static int parent_that_leaves_first(void *arg)
 		return 254;
 	if (pid)
 		return 0;
-	/* Adopted by the test, which is a subreaper; told to go on by its end. */
+	/*
+	 * The test is a subreaper, so the orphan becomes its child; it continues when
+	 * the parent has exited.
+	 */
 	close(gate[1]);
 	if (read(gate[0], &c, 1) != 0)
 		_exit(253);
@@ -406,13 +409,15 @@ static int parent_that_leaves_first(void *arg)
 	_exit(bp_free_slots(0, -1));
 }
 
-/* The parent's end closes its event, and the child's copy goes with it. */
+/*
+ * The child has inherited the descriptor, so the parent's exit does not close the event,
+ * and the child keeps its claim.
+ */
 TEST_F(inherit, child_outlives_the_event)
 {
 	int status;
 
 	ASSERT_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0));
-	/* The orphan holds the descriptor: the event lives, and its slot with it. */
 	EXPECT_EQ(0, bp_in_child(parent_that_leaves_first, &self->attr));
 	ASSERT_LT(0, wait(&status));
 	EXPECT_TRUE(WIFEXITED(status));
@@ -420,9 +425,8 @@ TEST_F(inherit, child_outlives_the_event)
 }
 
 /*
- * Parent and child that take turns on a CPU may exchange their contexts, and
- * the books must follow: whatever happened before, each has as many slots as it
- * has no events, and what it opens counts.
+ * perf may swap the contexts of parent and child that run on one CPU, and claims must
+ * follow: a task that has n events can open BP_SLOTS - n more, and these count.
  */
 struct exchange {
 	volatile __u64 *counts;
@@ -445,7 +449,10 @@ static int exchange_child(struct exchange *x, int go)
 	int fd[BP_SLOTS], nr;
 	char c;
 
-	/* The parent is gone when nobody holds the other end any more. */
+	/*
+	 * End of file: the parent has exited, because no process has the other end
+	 * open.
+	 */
 	if (read(go, &c, 1) != 0)
 		return 251;
 	for (nr = 0; nr < BP_SLOTS; nr++) {
@@ -482,7 +489,7 @@ static int exchange_parent(void *arg)
 	return 0;
 }
 
-TEST_F(inherit, contexts_that_are_exchanged_keep_the_books)
+TEST_F(inherit, contexts_that_are_swapped_keep_their_claims)
 {
 	struct exchange x = { .counts = bp_map_shared(), .attr = self->attr };
 	int status;
@@ -495,7 +502,9 @@ TEST_F(inherit, contexts_that_are_exchanged_keep_the_books)
 		ASSERT_EQ(0, bp_in_child(exchange_parent, &x));
 		ASSERT_LT(0, wait(&status));
 		ASSERT_TRUE(WIFEXITED(status));
-		/* The child inherited the descriptor of one event, and its slot. */
+		/*
+		 * The child inherited the descriptor of one event, and with it a claim.
+		 */
 		EXPECT_EQ(BP_SLOTS - 1, WEXITSTATUS(status));
 		for (int i = 0; i < BP_SLOTS - 1; i++)
 			EXPECT_EQ(10, x.counts[i]);
@@ -524,7 +533,7 @@ static long drop_and_fork(int cmd, void *arg)
 	return bp_become_nobody();
 }
 
-/* The right to watch the kernel was checked when root opened the event. */
+/* CAP_SYS_ADMIN was checked when root opened the event, not again at fork. */
 TEST_F(inherit, kernel_address_does_not_keep_an_unprivileged_task_from_forking)
 {
 	struct bp_worker child;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PERF_EVENT_IOC_MODIFY_ATTRIBUTES: which attributes may differ.
+ * PERF_EVENT_IOC_MODIFY_ATTRIBUTES: attributes that may differ.
  *
- * The rule: address, length, type, disabled and sig_data can change and nothing else. What
- * must stay is compared with what the user gave, whatever the kernel made of it since.
+ * The rule: address, length, type, disabled and sig_data can change and nothing else.
+ * Attributes that must not change are compared with those that were passed to
+ * perf_event_open(), even if the kernel has adapted them since.
  */
 #include "modify.h"
 
@@ -13,8 +14,8 @@
 	   sizeof(((struct perf_event_attr *)0)->field)) * 8 }
 
 /*
- * Bits that can be changed, say how much there is to read, or have no meaning for
- * a breakpoint; attr.disabled is the first bit after read_format.
+ * Bits that can be changed, that are part of the size to be read, or that have no
+ * meaning for a breakpoint; attr.disabled is the first bit after read_format.
  */
 static bool bit_is_free(unsigned int bit)
 {
@@ -30,7 +31,7 @@ static bool bit_is_free(unsigned int bit)
 	return bit == (offsetof(struct perf_event_attr, read_format) + 8) * 8;
 }
 
-/* Each other bit is refused, and the event goes on, or stays off, as it was. */
+/* Every other bit is refused, and the event stays enabled, or disabled, as it was. */
 static void flip_each_bit(struct __test_metadata *_metadata, struct perf_event_attr *attr,
 			  bool on)
 {
@@ -219,9 +220,9 @@ union sized_attr {
 };
 
 /*
- * Whatever open says of a size, modify says of it, and both tell the right size
- * in the same cases. One that open takes can be used for an event that was opened
- * with another one.
+ * Modify accepts and refuses the same sizes as open, and both return the right size in
+ * the same cases. A size that open accepts can be used for an event that was opened
+ * with another size.
  */
 static void try_size(struct __test_metadata *_metadata, int fd,
 		     const struct perf_event_attr *attr, unsigned int size, bool dirty_tail)
@@ -257,7 +258,7 @@ TEST_F(attr, of_any_size_is_taken_as_open_takes_it)
 	};
 	int fd;
 
-	/* Two are open at once, where the other one does not go. */
+	/* try_size() opens a second event: use a word that it does not watch. */
 	self->attr.bp_addr = (unsigned long)word(20);
 	fd = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, fd);

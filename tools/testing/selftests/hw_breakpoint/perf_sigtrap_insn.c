@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(insn)
 	bp_teardown(_metadata);
 }
 
-/* Each of the events once, in whatever order, all before the instruction */
+/* Expects one signal of each event, in any order, all before the instruction. */
 static void expect_each_event(struct __test_metadata *_metadata, int first, int nr, int n,
 			      __u32 flags)
 {
@@ -72,7 +72,7 @@ TEST_F(insn, each_event_signals)
 	}
 }
 
-/* The next one comes before the handler's first instruction. */
+/* The next signal is delivered before the handler's first instruction. */
 TEST_F(insn, each_event_signals_into_the_handler)
 {
 	handle_traps(SA_NODEFER);
@@ -80,7 +80,7 @@ TEST_F(insn, each_event_signals_into_the_handler)
 	ASSERT_EQ(variant->nr, nr_seen);
 	EXPECT_EQ(1, self->n);
 	expect_each_event(_metadata, 0, variant->nr, 0, SYNC);
-	/* The innermost handler is the first that gets to take something down. */
+	/* The innermost handler is the first to execute its body. */
 	for (int i = 0; i < variant->nr - 1; i++)
 		EXPECT_EQ((unsigned long)on_trap, seen[i].ip);
 	EXPECT_EQ((unsigned long)count_insn, seen[variant->nr - 1].ip);
@@ -94,7 +94,7 @@ static void jump_out(int nr)
 		siglongjmp(jump, 1);
 }
 
-/* A handler need not return: what is left comes when SIGTRAP is unblocked. */
+/* A handler need not return: the other signals come when SIGTRAP is unblocked. */
 TEST_F(insn, handler_that_jumps_out_gets_the_others)
 {
 	in_handler = jump_out;
@@ -125,7 +125,7 @@ TEST_F(insn, events_coalesce_while_blocked)
 	ASSERT_EQ(1, nr_seen);
 	expect_seen(_metadata, 0, count_insn, seen[0].info.data, ASYNC);
 	EXPECT_EQ(1, seen[0].step);
-	/* And again what is not blocked does not. */
+	/* After that, hits with SIGTRAP unblocked do not coalesce. */
 	count_func(&self->n);
 	ASSERT_EQ(1 + variant->nr, nr_seen);
 	expect_each_event(_metadata, 1, variant->nr, 1, SYNC);
@@ -163,8 +163,8 @@ static void change_in_first(int nr)
 }
 
 /*
- * The handler of the first signal changes all events: those that are closed, disabled
- * or moved elsewhere report nothing that the program does not expect any more.
+ * The handler of the first signal closes, disables or moves all events. Their other
+ * hits must then give no signal, because the program no longer expects it.
  */
 static void change_all(struct __test_metadata *_metadata, FIXTURE_DATA(insn) *self, int nr,
 		       int what)
@@ -197,7 +197,7 @@ TEST_F(insn, handler_that_disables_the_events_gets_no_more)
 {
 	change_all(_metadata, self, variant->nr, DO_DISABLE);
 	EXPECT_EQ(1, nr_seen);
-	/* Enabling the events again does not bring the hits back. */
+	/* Enabling the events again does not bring their hits back. */
 	for (int i = 0; i < variant->nr; i++)
 		EXPECT_EQ(0, bp_enable(change.fd[i]));
 	EXPECT_EQ(1, nr_seen);
@@ -205,7 +205,7 @@ TEST_F(insn, handler_that_disables_the_events_gets_no_more)
 	EXPECT_EQ(1 + variant->nr, nr_seen);
 }
 
-/* The moved events hit at their new place, all of them and nothing else. */
+/* The moved events are hit at their new address, all of them. */
 TEST_F(insn, handler_that_moves_the_events_gets_no_more_of_the_old_place)
 {
 	change_all(_metadata, self, variant->nr, DO_MODIFY);
@@ -220,7 +220,10 @@ TEST_F(insn, handler_that_resets_the_events_gets_the_others)
 	EXPECT_EQ(variant->nr, nr_seen);
 }
 
-/* A queued hit keeps what it was made with if its event is moved, and is dropped else. */
+/*
+ * A queued hit of an event that is moved is kept as it was; it is dropped with an event
+ * that is closed or disabled.
+ */
 TEST_F(insn, queued_hits_of_events_that_the_handler_changes)
 {
 	queue = true;
@@ -244,9 +247,8 @@ static int steps_traced(void)
 }
 
 /*
- * The trap of the step and the hits may be one exception, and both are told.  There
- * were breakpoints in all registers before, so that those which are free now may
- * still hold the address.
+ * The trap of the step and the hits may be one exception; both are reported. All
+ * registers had breakpoints before, so unused registers may still hold the address.
  */
 TEST_F(insn, each_event_signals_in_a_single_step)
 {
@@ -282,7 +284,7 @@ struct tracee {
 	bool blocked;
 };
 
-/* Hits count_insn once; its exit status is how many signals it got. */
+/* Hits count_insn once; the exit status is the number of signals. */
 static int tracee(void *arg)
 {
 	struct tracee *t = arg;
@@ -328,7 +330,10 @@ static unsigned long tracee_ip(pid_t pid)
 #endif
 }
 
-/* Waits for the next stop; false if the tracee is gone, with its exit status. */
+/*
+ * Waits for the next stop; returns false, and the exit status, if the tracee has
+ * exited.
+ */
 static bool next_stop(struct __test_metadata *_metadata, pid_t pid, struct trap_info *info,
 		      int *status)
 {
@@ -345,7 +350,9 @@ static bool next_stop(struct __test_metadata *_metadata, pid_t pid, struct trap_
 	return true;
 }
 
-/* Each stop is one hit; what the tracer suppresses, the tracee does not see. */
+/*
+ * Each stop is one hit; the tracee does not get the signals that the tracer suppresses.
+ */
 static void trace_hits(struct __test_metadata *_metadata, struct tracee *t, int suppress)
 {
 	pid_t pid = start_tracee(_metadata, t);
@@ -407,7 +414,7 @@ TEST_F(insn, tracer_sees_what_was_blocked)
 	trace_hits(_metadata, &t, 1);
 }
 
-/* The step to the instruction and the hits there, then the step over it. */
+/* The step to the instruction and the hits there, then the step over the instruction */
 TEST_F(insn, tracer_that_steps_sees_both)
 {
 	struct tracee t = { .events = variant->nr };
@@ -437,9 +444,15 @@ TEST_F(insn, tracer_that_steps_sees_both)
 	EXPECT_EQ(0, WEXITSTATUS(status));
 }
 
-/* ----------------------------------------------------------- fault and trap of one */
+/*
+ * -------------------------------------- instruction and data breakpoint of one
+ * instruction
+ */
 
-/* The instruction's own breakpoint comes first, that of its data afterwards. */
+/*
+ * The hit of the instruction breakpoint comes first, that of the data breakpoint
+ * second.
+ */
 TEST_F(trap, instruction_and_its_data)
 {
 	ASSERT_LE(0, watch_insn(count_insn, DATA(5)));
@@ -458,7 +471,7 @@ TEST_F(trap, instruction_and_its_data)
 
 static int step_fd;
 
-/* Steps on at the first signal, and is done at the second. */
+/* Moves on at the first signal, and ends at the second. */
 static void step_on(int nr)
 {
 	struct perf_event_attr attr = insn_attr(nr ? (const char *)step_func : count_next,
@@ -468,9 +481,10 @@ static void step_on(int nr)
 }
 
 /*
- * A program that steps by moving its breakpoint, over an instruction that hits another
- * one: the hardware may report the hit of the data and that of the next instruction at
- * once. The program that moves its breakpoint away at the first has no use for the second.
+ * A program steps by moving its instruction breakpoint, over an instruction that hits a
+ * data breakpoint. The hardware may report the data hit and the hit of the next
+ * instruction at once. If the handler of the first signal moves the instruction
+ * breakpoint, the second hit must give no signal.
  */
 TEST_F(trap, step_over_a_hit)
 {
@@ -485,7 +499,7 @@ TEST_F(trap, step_over_a_hit)
 	EXPECT_EQ((unsigned long)count_next, seen[1].ip);
 }
 
-/* Four data breakpoints, as many as one store reaches */
+/* Four data breakpoints, all hit by one store */
 TEST_F(trap, data_that_several_watch)
 {
 	int fd[BP_SLOTS];
@@ -500,7 +514,7 @@ TEST_F(trap, data_that_several_watch)
 		store_step(word(0));
 	for (int i = 0; i < BP_SLOTS; i++)
 		hits += bp_hits(fd[i]).count;
-	/* TCG reports but one data breakpoint of an instruction. */
+	/* TCG reports only one data breakpoint of an instruction. */
 	EXPECT_EQ(bp_emulated() ? 10 : 10 * BP_SLOTS, hits);
 	ASSERT_EQ(hits, nr_seen);
 	for (int i = 0; i < nr_seen; i++)

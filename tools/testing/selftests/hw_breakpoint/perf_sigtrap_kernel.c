@@ -3,7 +3,7 @@
  * attr.sigtrap: hits by the kernel on behalf of a thread.
  *
  * The rule: hits in a system call coalesce and give a signal on the way back to user
- * mode, to the thread that made the call. A worker of the kernel gets none.
+ * mode, to the thread that made the call. A worker thread of the kernel gets none.
  */
 #include <linux/io_uring.h>
 #include <sys/uio.h>
@@ -55,7 +55,7 @@ TEST_F(kernel, system_call_that_writes_to_it)
 	expect_word(_metadata, 10, 0, SYNC);
 }
 
-/* Whether it is asynchronous is decided on the way back to user mode. */
+/* TRAP_PERF_FLAG_ASYNC is determined on the way back to user mode. */
 TEST_F(kernel, system_call_that_writes_to_it_while_blocked)
 {
 	ASSERT_LE(0, watch_kernel(0, HW_BREAKPOINT_W));
@@ -83,7 +83,7 @@ TEST_F(kernel, none_if_the_kernel_is_excluded)
 	expect_word(_metadata, 0, 0, SYNC);
 }
 
-/* Behind each word one byte that nobody watches: see bp_settle(). */
+/* After each word, writes one byte that no breakpoint watches: see bp_settle(). */
 static void write_to_several(struct __test_metadata *_metadata, FIXTURE_DATA(kernel) *self)
 {
 	struct iovec iov[2 * W_HITS];
@@ -100,7 +100,7 @@ static void write_to_several(struct __test_metadata *_metadata, FIXTURE_DATA(ker
 		feed(_metadata, self, 2 * W_HITS);
 		EXPECT_EQ(2 * W_HITS, readv(self->in[0], iov, 2 * W_HITS));
 		ASSERT_EQ(nr, nr_seen);
-		/* Queued hits give signals after the handler of the first. */
+		/* Queued hits give signals after the handler of the first one. */
 		for (int i = 0; i < nr; i++)
 			expect_word(_metadata, i, i, i ? ASYNC : SYNC);
 	}
@@ -154,7 +154,7 @@ TEST_F(kernel, system_call_that_writes_to_it_again_and_again_if_queued)
 	EXPECT_EQ(10, bp_hits(fd).count);
 	EXPECT_EQ(0, bp_hits(fd).lost);
 
-	/* Before the task gets anywhere to take a signal there may be too many. */
+	/* A system call may make more hits than can be queued before it returns. */
 	forget_seen();
 	write_often(_metadata, self, 100);
 	EXPECT_LE(KEPT_MIN, nr_seen);
@@ -163,7 +163,7 @@ TEST_F(kernel, system_call_that_writes_to_it_again_and_again_if_queued)
 	EXPECT_EQ(100 - nr_seen, bp_hits(fd).lost);
 }
 
-/* The event is closed by the system call that hits it, before the signal can be sent. */
+/* The system call that hits the event also closes it, before the signal can be sent. */
 TEST_F(kernel, system_call_that_closes_the_event)
 {
 	struct perf_event_attr *attr = (struct perf_event_attr *)word(0);
@@ -172,7 +172,7 @@ TEST_F(kernel, system_call_that_closes_the_event)
 	*attr = word_attr(1);
 	fd = watch_kernel(0, HW_BREAKPOINT_RW);
 	ASSERT_GE(fd, 0);
-	/* Reads what is watched */
+	/* perf_event_open() reads the attributes, which are watched. */
 	ASSERT_LE(0, bp_open(attr, 0, -1));
 	EXPECT_LE(1, nr_seen);
 	forget_seen();
@@ -181,7 +181,7 @@ TEST_F(kernel, system_call_that_closes_the_event)
 	EXPECT_EQ(0, nr_seen);
 }
 
-/* The hit in the system call, the signal after it, in a thread that slept between. */
+/* The system call hits the event and then sleeps; the signal comes after its return. */
 TEST_F(kernel, system_call_that_sleeps_is_not_interrupted)
 {
 	struct pollfd *p = (struct pollfd *)word(0);
@@ -205,7 +205,7 @@ TEST_F(kernel, system_call_that_sleeps_is_not_interrupted)
 	EXPECT_EQ(0, bp_wait(pid));
 }
 
-/* The kernel reads the path, which is a hit, on the way to the new image. */
+/* exec reads its path, which is watched, before it starts the new image. */
 static int exec_of_a_watched_path(void *arg)
 {
 	char *argv[] = { "perf_sigtrap", NULL };
@@ -253,9 +253,9 @@ static void store_in_turn(int in, int out, int laps, int *bad)
 }
 
 /*
- * A hit in a system call that sleeps, while another member of the family has the
- * CPU, and hits of its own: each gets its own. The kernel reads the pollfd on the
- * way to sleep.
+ * A hit in a system call that sleeps, while another member of the family runs on the
+ * CPU and makes hits of its own: each member gets its own signals. The kernel reads the
+ * pollfd before it sleeps.
  */
 static int sleep_with_hit(int in, int out, int laps)
 {
@@ -328,7 +328,7 @@ static int open_uring(struct uring *u)
 	return 0;
 }
 
-/* A read that is left to a worker of the kernel */
+/* A read that is executed by a worker thread of the kernel */
 static int read_by_worker(struct uring *u, int fd, void *to)
 {
 	memset(u->sqe, 0, sizeof(*u->sqe));
@@ -348,14 +348,14 @@ static int read_by_worker(struct uring *u, int fd, void *to)
 	return 1;
 }
 
-/* A worker is a thread of the process, and the event is inherited, yet it has no handlers. */
+/* A worker is a thread of the process and inherits the event, but has no handlers. */
 TEST_F(kernel, worker_of_the_kernel_gets_none)
 {
 	struct perf_event_attr attr = word_attr(0);
 	struct uring u;
 	int err, fd;
 
-	/* Where what is lost would be counted */
+	/* With SIGTRAP_QUEUE lost hits would be counted. */
 	attr.config = SIGTRAP_QUEUE;
 	attr.exclude_kernel = 0;
 	attr.inherit = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * attr.sigtrap: ring buffers, BPF filters, and events that are no breakpoints.
+ * attr.sigtrap: ring buffers, BPF filters, and events that are not breakpoints.
  *
- * The rule: hits of events that are no breakpoints coalesce, and a sampling ring or a BPF
- * program at the event works as without signals.
+ * The rule: hits of events that are not breakpoints coalesce. A ring buffer with
+ * samples, or a BPF program of the event, works as without signals.
  */
 #include <linux/bpf.h>
 
@@ -29,7 +29,7 @@ TEST_F(trap, samples_go_to_the_ring_as_well)
 	}
 	EXPECT_EQ(50, samples);
 	expect_word(_metadata, 49, 0, SYNC);
-	/* A ring that is full has no influence on the signals. */
+	/* A full ring has no influence on the signals. */
 	forget_seen();
 	for (int i = 0; i < TIMES(2000); i++)
 		count_func(word(0));
@@ -103,7 +103,7 @@ TEST_F(trap, program_says_which_hits_signal)
 }
 #endif
 
-/* Faults of a page of its own are counted; faults of the handler are ignored. */
+/* Faults of one page are counted; faults of the handler itself are ignored. */
 TEST_F(trap, page_faults)
 {
 	char *mem = mmap(NULL, 8 * BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
@@ -134,8 +134,8 @@ TEST_F(trap, page_faults)
 }
 
 /*
- * Made by the kernel on the task's behalf: those on the way back to user mode coalesce,
- * and are asynchronous if that is the way to a handler.
+ * Hits made by the kernel on behalf of the task. Hits on the way back to user mode
+ * coalesce; they are asynchronous if they are made on the way to a handler.
  */
 static void expect_switches(struct __test_metadata *_metadata, FIXTURE_DATA(trap) *self)
 {
@@ -143,7 +143,7 @@ static void expect_switches(struct __test_metadata *_metadata, FIXTURE_DATA(trap
 	int wrong = 0;
 
 	open_it(_metadata, self);
-	/* On a slow machine the timer of a nap expires first, and the task does not sleep. */
+	/* On a slow machine the timer of a nap may expire before the task sleeps. */
 	for (int i = 0; i < 5000 && bp_hits(self->fd).count < TIMES(50); i++)
 		nap();
 	ASSERT_EQ(0, bp_disable(self->fd));
@@ -176,7 +176,7 @@ TEST_F(trap, tracepoint_of_the_scheduler)
 	expect_switches(_metadata, self);
 }
 
-/* A clock that goes off wherever the task is just now */
+/* A clock event, which is hit at any instruction of the task */
 TEST_F(trap, clock)
 {
 	__u64 end = bp_now(CLOCK_MONOTONIC) + 60000000000ULL;
@@ -197,7 +197,7 @@ TEST_F(trap, clock)
 }
 
 #ifdef __LP64__
-/* Of a 64-bit program: the tracer does not know the system calls of others. */
+/* For 64-bit programs only: a tracepoint of a system call does not cover other ABIs. */
 TEST_F(trap, tracepoint_of_a_system_call)
 {
 	int id = tracepoint_id("syscalls/sys_enter_getppid");
@@ -222,7 +222,10 @@ static void nothing(int sig)
 {
 }
 
-/* Sends signals to itself, each of which is a hit, and ignores those of the hits or not. */
+/*
+ * A child that sends signals to itself, each of which is a hit, and handles or ignores
+ * the signals of these hits.
+ */
 static pid_t sender(struct perf_event_attr attr, bool ignore)
 {
 	pid_t pid = fork();
@@ -238,7 +241,7 @@ static pid_t sender(struct perf_event_attr attr, bool ignore)
 	_exit(0);
 }
 
-/* To send the signal of a hit is a hit as well: that must not go on for ever. */
+/* Sending the signal of a hit is a hit as well, which must not give another signal. */
 TEST_F(trap, tracepoint_of_signals)
 {
 	int id = tracepoint_id("signal/signal_generate"), status;
@@ -264,7 +267,9 @@ TEST_F(trap, tracepoint_of_signals)
 	}
 }
 
-/* A task that wakes another one hits the other task's event, which must not signal it. */
+/*
+ * A task that wakes another one hits the other task's event, which must send no signal.
+ */
 TEST_F(trap, none_from_a_tracepoint_that_others_reach)
 {
 	int id = tracepoint_id("sched/sched_wakeup");
@@ -288,12 +293,15 @@ TEST_F(trap, none_from_a_tracepoint_that_others_reach)
 	EXPECT_EQ(0, bp_stop(&w));
 }
 
-/* ------------------------------------------------- a clock, and programs that exec */
+/* ------------------------------------------------- clock events, and exec */
 
 #define FASTEST_TICK_NS		1000000ULL
 #define CALIBRATION_TICKS	20
 
-/* Works until @limit ticks came or, without a limit, for @rounds; returns the rounds. */
+/*
+ * Works until @limit ticks or, without a limit, for @rounds; returns the number of
+ * rounds.
+ */
 static __u64 work(int limit, __u64 rounds)
 {
 	int before = nr_seen;
@@ -308,10 +316,10 @@ static __u64 work(int limit, __u64 rounds)
 }
 
 /*
- * The period of a tick that leaves tasks most of a CPU, also where an emulator shares
+ * Returns a period of ticks that leaves tasks most of a CPU, also if an emulator shares
  * its time between all CPUs: on a debug kernel a tick and its signal may take longer
- * than the fastest period.  The cost is the time that the same work takes longer with
- * ticks than without.
+ * than the shortest period. The cost of ticks is the additional time that the same work
+ * takes.
  */
 static __u64 tick_period(struct perf_event_attr attr)
 {
@@ -336,7 +344,7 @@ static __u64 tick_period(struct perf_event_attr attr)
 	return cost > FASTEST_TICK_NS ? cost : FASTEST_TICK_NS;
 }
 
-/* An event whose signals come at any instruction of the task */
+/* An event whose signals may come at any instruction of the task */
 FIXTURE(ticks)
 {
 	__u64 period;
@@ -364,7 +372,7 @@ FIXTURE_TEARDOWN(ticks)
 	bp_teardown(_metadata);
 }
 
-/* Waits for one more signal, for as long as a loaded machine may take. */
+/* Waits for one more signal, for as long as it may take on a busy machine. */
 static bool one_more(void)
 {
 	__u64 end = bp_now(CLOCK_MONOTONIC) + 60000000000ULL;
@@ -377,7 +385,7 @@ static bool one_more(void)
 	return true;
 }
 
-/* A child that execs; its new image says so, and runs until it is killed. */
+/* A child that calls exec; its new image reports that it runs, and is killed. */
 static pid_t start_image(struct __test_metadata *_metadata, int out)
 {
 	pid_t pid = bp_fork();
@@ -397,7 +405,7 @@ static void expect_image_runs(struct __test_metadata *_metadata, pid_t pid)
 	EXPECT_EQ(256 + SIGKILL, bp_wait(pid));
 }
 
-/* Enough for a signal that should not be, but for the test no reason to wait on. */
+/* Waits long enough to see a signal that must not come, but not longer. */
 static void let_it_tick(__u64 period)
 {
 	poll(NULL, 0, 50 * period / 1000000);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals of hits in the manner of a race detector, for a bounded time.
+ * Signals of hits as a race detector uses them, for a limited time.
  *
- * The rule: breakpoints that watch a whole process are moved about all the time,
- * and each signal belongs to an access that its thread has just made: it has the
- * address of that access, the sig_data that goes with the address, and comes before
- * the next instruction, or, for accesses made with SIGTRAP blocked, in their order.
- * In the end there are as many signals as there were hits.
+ * The rule: breakpoints that watch a whole process are moved all the time, and each
+ * signal is for an access that its thread has just made: it has the address of that
+ * access and the sig_data of this address. It comes before the next instruction or, for
+ * accesses made with SIGTRAP blocked, in the order of accesses. At the end there were
+ * as many signals as hits.
  *
- * It takes PERF_SIGTRAP_RACE_SECONDS, which is 10 unless the environment says
- * otherwise.
+ * The test takes PERF_SIGTRAP_RACE_SECONDS of the environment, or 10 seconds.
  */
 #include <ucontext.h>
 
@@ -22,13 +21,13 @@
 
 #define NR_THREADS		16
 #define NR_EVENTS		3
-/* Words that an event goes to and fro between; no two events share one. */
+/* Words between which an event is moved; no two events share one. */
 #define PER_EVENT		3
 #define NR_WORDS		(NR_EVENTS * PER_EVENT)
-/* More accesses than that are never made with SIGTRAP blocked. */
+/* Maximum number of accesses made with SIGTRAP blocked */
 #define BATCH			20
 
-/* Word number n, of the process, or behind those the one of thread n - NR_WORDS */
+/* Word n of the process; after these, the word of thread n - NR_WORDS */
 static char *word(int n)
 {
 	return n < NR_WORDS ? BP_PAGE + 64 * n : BP_PAGE + 1024 + 128 * (n - NR_WORDS);
@@ -79,24 +78,24 @@ struct trap_info {
 
 /**
  * struct runner - a thread that makes accesses
- * @thread: as the C library knows it
- * @nr: its number
- * @tid: as the kernel knows it
- * @fd: its own event
- * @seed: of its random numbers
- * @made: words it has just stored to
- * @nr_made: how many
- * @nr_told: how many of them cannot be the reason of a signal any more
- * @flags: what the signals should have
- * @hits: signals of the process's events
- * @own_hits: signals of its own event
- * @own_made: accesses to its own word
- * @accesses: all of them
- * @bad: signals that should not be
- * @first_bad: one of them
- * @may_echo: signals along with another one are forgiven
- * @echoes: how many there were
- * @missed: own accesses without signal
+ * @thread: handle of the C library
+ * @nr: number of the thread
+ * @tid: thread ID
+ * @fd: event of the thread alone
+ * @seed: state of the random numbers
+ * @made: words to which the thread has just stored
+ * @nr_made: number of @made
+ * @nr_told: number of @made that can no longer be the cause of a signal
+ * @flags: expected si_perf_flags
+ * @hits: number of signals of the process's events
+ * @own_hits: number of signals of @fd
+ * @own_made: number of accesses to the thread's own word
+ * @accesses: number of all accesses
+ * @bad: number of signals without an access
+ * @first_bad: one of these signals
+ * @may_echo: accept a repeated hit together with another one, see bp_settle()
+ * @echoes: number of repeated hits
+ * @missed: number of accesses to the own word without signal
  */
 struct runner {
 	pthread_t thread;
@@ -118,7 +117,7 @@ struct runner {
 static struct runner runners[NR_THREADS];
 static __thread struct runner *me;
 static int go, stop;
-/* Signals of those who make no accesses */
+/* Number of signals of threads that make no accesses */
 static long strays;
 
 static unsigned int next_random(unsigned int *seed)
@@ -127,7 +126,7 @@ static unsigned int next_random(unsigned int *seed)
 	return *seed >> 16;
 }
 
-/* Is there an access that this signal is for, and that had none yet? */
+/* Returns true if the signal is for an access that had no signal before. */
 static bool accounted(struct runner *r, const struct trap_info *info, unsigned long ip)
 {
 	int n = word_at(info->addr), told = r->nr_told;
@@ -177,8 +176,8 @@ static void mask_trap(int how)
 }
 
 /*
- * One that settles before it as well: a thread that was moved to another CPU right
- * behind its hit has left that one as it was.
+ * Calls bp_settle() before the store, too: a thread that was moved to another CPU right
+ * after its hit did not call it on the old CPU.
  */
 static void store_to(int n)
 {
@@ -202,7 +201,7 @@ static void store(struct runner *r)
 	store_to(n);
 }
 
-/* Now and then some accesses with SIGTRAP blocked, mostly one without */
+/* Usually one access with SIGTRAP unblocked, sometimes several with SIGTRAP blocked */
 static void run_batch(struct runner *r)
 {
 	unsigned int random = next_random(&r->seed);
@@ -217,7 +216,7 @@ static void run_batch(struct runner *r)
 			store(r);
 		mask_trap(SIG_UNBLOCK);
 	}
-	/* A signal from here on comes too late. */
+	/* A signal that comes from here on is too late. */
 	r->nr_made = 0;
 	r->nr_told = 0;
 	if (r->own_hits != r->own_made) {
@@ -360,13 +359,13 @@ TEST_F_TIMEOUT(race, signals_of_a_process_under_watch, 900)
 	       accesses, hits[0], hits[1], hits[2], own);
 }
 
-/* ---------------------------------------------------------- those that come and go */
+/* --------------------------------------------------------- short-lived threads */
 
 #define SHORT_LIFE		6
 #define NR_SHORT		8
 #define STORES_A_ROUND		(NR_SHORT * SHORT_LIFE + NR_SHORT * (NR_SHORT - 1) / 2)
 
-/* These breakpoints do not move: each store to their words is one signal. */
+/* These breakpoints do not move: each store to their words gives one signal. */
 static void *live_shortly(void *arg)
 {
 	struct runner *r = arg;
@@ -383,7 +382,9 @@ static void *live_shortly(void *arg)
 		r->nr_made = 0;
 		r->nr_told = 0;
 	}
-	/* Hits that are due at the end belong to no task, and are not counted as lost. */
+	/*
+	 * Hits whose signals were not sent when a thread exits are not counted as lost.
+	 */
 	mask_trap(SIG_BLOCK);
 	for (int i = 0; i < r->nr; i++)
 		store_to(0);
@@ -391,9 +392,8 @@ static void *live_shortly(void *arg)
 }
 
 /*
- * Threads that change places all the time get in between a hit and what settles it:
- * see bp_settle(). So in the emulator a hit may, very seldom, bring along the one
- * before it on the same CPU.
+ * Context switches between a hit and bp_settle(): in the emulator a hit may, very
+ * rarely, repeat the previous one on the same CPU.
  */
 TEST_F_TIMEOUT(race, threads_come_and_go, 900)
 {

@@ -50,14 +50,14 @@ static int exec_with_signal_sent(void *arg)
 	return exec_self("sent");
 }
 
-/* A signal that another task sent stays pending across exec. */
+/* A SIGTRAP that another task sent stays pending across exec. */
 TEST_F(trap, exec_keeps_signals_that_others_sent)
 {
 	EXPECT_EQ(0, bp_in_child(exec_with_signal_sent, NULL));
 	EXPECT_EQ(0, bp_in_child(exec_with_signal_sent, (void *)1));
 }
 
-/* The event goes before the new image can make a hit at its place. */
+/* The event is removed before the new image can hit its address. */
 static int exec_and_store(void *arg)
 {
 	struct perf_event_attr attr = word_attr(0);
@@ -73,7 +73,7 @@ TEST_F(trap, exec_removes_the_event)
 	EXPECT_EQ(0, bp_in_child(exec_and_store, NULL));
 }
 
-/* A child has no signal pending, whatever its parent has. */
+/* A child has no signal pending, even if its parent has one. */
 static int has_nothing_due(void *arg)
 {
 	CHECK(!is_pending());
@@ -95,7 +95,7 @@ TEST_F(trap, fork_child_has_nothing_due)
 	EXPECT_TRUE(words_were_seen(ASYNC));
 }
 
-/* The child borrows the memory, so it is for the parent to look at nr_seen. */
+/* The child uses the memory of its parent, so the parent checks nr_seen. */
 TEST_F(trap, vfork_child_has_nothing_due)
 {
 	static volatile bool pending;
@@ -133,7 +133,7 @@ static int child_of_a_family(void *arg)
 	return 0;
 }
 
-/* Members of a family have the events of one, and each its own hits. */
+/* The members of a family share one event, and each gets the signals of its own hits. */
 TEST_F(trap, each_of_a_family_has_its_own_hits)
 {
 	int fd[W_HITS];
@@ -162,7 +162,7 @@ static pid_t clone_with(__u64 flags)
 	return syscall(__NR_clone3, args, sizeof(args));
 }
 
-/* A child that has no handlers would die of what it has inherited. */
+/* A child without handlers would be killed by a signal of its parent's hit. */
 TEST_F(trap, child_without_handlers_inherits_nothing)
 {
 	pid_t pid;
@@ -231,7 +231,7 @@ TEST_F(trap, hits_wait_while_stopped)
 	EXPECT_EQ(0, bp_stop(&w));
 }
 
-/* An event of another process: it is that one that is signalled. */
+/* An event of another process signals that process. */
 TEST_F(trap, event_of_another_process)
 {
 	struct bp_worker w;
@@ -246,7 +246,7 @@ TEST_F(trap, event_of_another_process)
 	hit_words();
 	EXPECT_EQ(W_HITS, bp_do(&w, W_HIT));
 	EXPECT_EQ(0, bp_do(&w, W_FORGET));
-	/* Gone while one is pending */
+	/* Kill the process while a signal is pending. */
 	EXPECT_EQ(0, bp_do(&w, W_BLOCK));
 	EXPECT_EQ(0, bp_do(&w, W_HIT));
 	bp_close(fd, W_HITS);

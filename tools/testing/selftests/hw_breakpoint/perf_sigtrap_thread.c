@@ -2,11 +2,11 @@
 /*
  * attr.sigtrap: threads.
  *
- * The rule: the thread that made a hit gets the signal, with what the event was at that
- * time, while other threads change or close the event.
+ * The rule: the thread that made a hit gets the signal, with the attributes that the
+ * event had at that time, while other threads change or close the event.
  *
- * Not built as ia32 program: the C library of ia32 waits by a futex() with 32-bit times,
- * which a kernel need not have.
+ * Not built as ia32 program: the C library of ia32 waits with a futex() with 32-bit
+ * times, which a kernel need not have.
  */
 #include "sigtrap.h"
 
@@ -27,7 +27,7 @@ TEST_F(trap, event_of_another_thread)
 	EXPECT_EQ(0, bp_stop(&w));
 }
 
-/* The blocked set of the thread decides, not that of another thread of the process. */
+/* The blocked signals of the thread matter, not those of other threads. */
 TEST_F(trap, thread_that_blocks_keeps_its_own)
 {
 	struct bp_worker w;
@@ -84,7 +84,7 @@ TEST_F(trap, thread_that_ends_drops_what_is_due)
 	EXPECT_EQ(0, nr_seen);
 }
 
-/* Threads that were there before have no part in it, those that come later do. */
+/* inherit_thread applies to threads that are created later, not to existing ones. */
 TEST_F(trap, inherit_thread_watches_the_process)
 {
 	struct bp_worker before, after[3], second;
@@ -127,7 +127,7 @@ TEST_F(trap, inherit_thread_watches_the_process)
 	EXPECT_EQ(0, bp_stop(&before));
 }
 
-/* Hits before the change carry what was before it, hits after it the new. */
+/* Hits before the change have the old attributes, hits after it the new ones. */
 TEST_F(trap, change_by_another_thread)
 {
 	struct bp_worker w;
@@ -158,7 +158,7 @@ struct mover {
 	long hits;
 };
 
-/* A store to a word has at most one signal, and it says that word. */
+/* Each store to a word gives at most one signal, with the address of that word. */
 static long store_all_the_time(int cmd, void *arg)
 {
 	struct mover *m = arg;
@@ -205,7 +205,10 @@ TEST_F(trap, changes_by_another_thread_all_the_time)
 	EXPECT_EQ(m.hits, bp_hits(self->fd).count);
 }
 
-/* Events come and go while their task hits: each hit is at most one signal. */
+/*
+ * Events are opened and closed while the task hits them: each hit gives at most one
+ * signal.
+ */
 TEST_F(trap, close_by_another_thread_all_the_time)
 {
 	struct mover m = { };
@@ -270,7 +273,7 @@ static int exec_by_a_thread(void *arg)
 {
 	struct bp_worker w;
 
-	/* The leader has something due as well. */
+	/* The leader has a hit whose signal is blocked, too. */
 	block();
 	CHECK(watch(3) >= 0);
 	bp_store_times(word(3), 1, 5);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How many breakpoints can be open, and who pays for them.
+ * How many breakpoints can be open, and for which tasks and CPUs they are accounted.
  *
- * The rule: on each CPU, what is claimed for the CPU and what any one task has
- * claimed there fit into the registers together. A task pays for itself alone,
- * a claim lives exactly as long as its event can run, and a request that is
- * refused claims nothing.
+ * The rule: on each CPU, the claims of the CPU and the claims of any one task fit into
+ * the registers together. The claims of a task are not checked against those of other
+ * tasks. A claim exists as long as its event can run. A request that is refused claims
+ * nothing.
  */
 #include "bp_test.h"
 
@@ -36,7 +36,7 @@ static long idle(int cmd, void *arg)
 	return cmd;
 }
 
-/* How many breakpoints the worker itself can still open. */
+/* Returns how many more breakpoints the worker itself can open. */
 static long own_free_slots(int cmd, void *arg)
 {
 	(void)cmd;
@@ -44,7 +44,7 @@ static long own_free_slots(int cmd, void *arg)
 	return bp_free_slots(0, -1);
 }
 
-/* ------------------------------------------------------------------- one place */
+/* ------------------------------------------------------------- one task or one CPU */
 
 TEST_F(slots, task_has_as_many_as_there_are_registers)
 {
@@ -107,7 +107,7 @@ TEST_F(slots, refused_one_does_not_disturb_the_others)
 		EXPECT_LE(10, bp_count(fd[i]));
 }
 
-/* Pinned or not: nobody is given a slot that is not there. */
+/* attr.pinned does not change the number of breakpoints that can be open. */
 TEST_F(slots, pinned_events_count_like_the_others)
 {
 	self->attr.pinned = 1;
@@ -175,7 +175,7 @@ TEST_F(slots, thousand_rounds_lose_none)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-/* ---------------------------------------------------------- tasks among each other */
+/* ------------------------------------------------------------------- several tasks */
 
 TEST_F(slots, what_one_task_holds_costs_another_nothing)
 {
@@ -209,7 +209,7 @@ TEST_F(slots, threads_of_a_process_have_their_own)
 	EXPECT_EQ(0, bp_stop(&thread));
 }
 
-TEST_F(slots, the_watched_task_pays_not_the_one_that_opens)
+TEST_F(slots, claim_is_of_the_watched_task_not_of_the_opener)
 {
 	struct bp_worker other;
 	int fd[BP_SLOTS];
@@ -243,7 +243,7 @@ TEST_F(slots, event_of_all_cpus_and_of_one_add_up)
 	EXPECT_EQ(1, bp_free_slots(0, -1));
 }
 
-/* -------------------------------------------------------------- CPUs against tasks */
+/* -------------------------------------------------------------- CPUs and tasks */
 
 TEST_F(slots, cpu_claim_reduces_every_task_by_one)
 {
@@ -452,8 +452,8 @@ TEST_F(slots, forbidden_requests_take_none)
 }
 
 /*
- * Requests that come as far as perf core and fail there: a group that does not
- * fit together, a ring buffer that cannot be shared.
+ * Requests that fail in perf core, after the checks of the breakpoint PMU: a group
+ * whose members do not match, a ring buffer that cannot be shared.
  */
 TEST_F(slots, requests_that_fail_late_take_none)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Everything at once, for a bounded number of rounds.
+ * All operations at once, for a limited number of rounds.
  *
- * The rule is the one all tests share, under load: nobody is refused what he is
- * entitled to, no hit is lost or delivered twice, and afterwards every register
- * is free.
+ * The rule is that of the other tests, under load: no request is refused although
+ * registers are available, no hit is lost or delivered twice, and afterwards every
+ * register is available.
  */
 #include "bp_test.h"
 
@@ -47,9 +47,9 @@ static void expect_all_well(struct __test_metadata *_metadata, FIXTURE_DATA(stre
 		EXPECT_EQ(0, bp_wait(self->pid[--self->nr]));
 }
 
-/* ------------------------------------------------------------ what a task may do */
+/* ------------------------------------------------------------ operations of a task */
 
-/* Always entitled to all of its own registers, and each of them counts. */
+/* Opens as many breakpoints as there are registers, and each of them counts. */
 static int fill_and_hit(void *arg)
 {
 	int fd[BP_SLOTS];
@@ -110,7 +110,7 @@ TEST_F(stress, threads_open_hit_and_close)
 	expect_all_well(_metadata, self);
 }
 
-/* One breakpoint, moved from CPU to CPU: the count is exact. */
+/* One breakpoint of a task that moves from CPU to CPU: the count is exact. */
 static int migrate_and_hit(void *arg)
 {
 	struct bp_cpus *cpus = arg;
@@ -134,7 +134,7 @@ TEST_F(stress, tasks_migrate_while_others_open_and_close)
 	expect_all_well(_metadata, self);
 }
 
-/* A family under an inherited set: forks, threads, exits and their hits. */
+/* A set of inherited events: forks, threads, exits and their hits. */
 static int fork_and_hit(void *arg)
 {
 	struct perf_event_attr attr = bp_attr_w(mem, 8);
@@ -168,7 +168,7 @@ TEST_F(stress, families_fork_and_exit)
 	expect_all_well(_metadata, self);
 }
 
-/* --------------------------------------------------------- what is done to a task */
+/* --------------------------------------------------------- operations on a task */
 
 static int hit_until(void *arg)
 {
@@ -180,8 +180,8 @@ static int hit_until(void *arg)
 }
 
 /*
- * Each of these calls is an interrupt to the CPU the task runs on: few rounds,
- * where an emulator has less CPUs than it shows.
+ * Each of these calls interrupts the CPU on which the task runs: few rounds, because an
+ * emulator may have fewer host CPUs than it shows.
  */
 TEST_F(stress, events_of_a_running_task_come_and_go)
 {
@@ -206,7 +206,7 @@ TEST_F(stress, events_of_a_running_task_come_and_go)
 	expect_all_well(_metadata, self);
 }
 
-/* Open races with exit: either it is in time or there is nobody any more. */
+/* Open races with exit: the event is opened, or the task no longer exists. */
 TEST_F(stress, events_of_tasks_that_exit)
 {
 	struct perf_event_attr attr = bp_attr_w(mem, 8);
@@ -233,7 +233,7 @@ TEST_F(stress, events_of_tasks_that_exit)
 				close(fd[i]);
 		}
 	}
-	TH_LOG("%d of %d events were in time", in_time, ROUNDS / 2 * BP_SLOTS);
+	TH_LOG("%d of %d events were opened before the exit", in_time, ROUNDS / 2 * BP_SLOTS);
 }
 
 static int exec_itself(void *arg)
@@ -243,7 +243,7 @@ static int exec_itself(void *arg)
 	return 255;
 }
 
-/* The image changes under the events of others and under its own. */
+/* exec while the task has events of its own and of other tasks. */
 static int exec_main(int left)
 {
 	char next[16];
@@ -281,7 +281,7 @@ TEST_F(stress, tasks_that_exec_under_events)
 
 /* ------------------------------------------------------------------ CPUs and tasks */
 
-/* Half of each CPU's registers are taken and given back without end. */
+/* Opens and closes breakpoints in half of each CPU's registers. */
 static int cpu_open_close_until(void *arg)
 {
 	volatile __u64 *stop = arg;
@@ -300,7 +300,7 @@ static int cpu_open_close_until(void *arg)
 	return 0;
 }
 
-/* The other half is what every task is entitled to. */
+/* The other half is always available to every task. */
 static int open_half(void *arg)
 {
 	int fd[2];
@@ -339,7 +339,10 @@ TEST_F(stress, cpus_and_tasks_share_half_and_half)
 	EXPECT_EQ(0, bp_wait(cpu_pid));
 }
 
-/* --------------------------------------------------------------------- strangers */
+/*
+ * --------------------------------------------------------------------- unprivileged
+ * tasks
+ */
 
 struct stranger {
 	volatile __u64 *stop;
@@ -363,7 +366,7 @@ static int knock_until(void *arg)
 	return 0;
 }
 
-/* Whoever may not open an event cannot keep others from opening theirs. */
+/* A task that may not open an event must not make registers unavailable to others. */
 TEST_F(stress, strangers_cannot_take_the_slots_of_a_task)
 {
 	struct stranger s = { bp_map_shared(), getpid() };

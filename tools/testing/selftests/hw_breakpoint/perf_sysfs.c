@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How the breakpoint PMU shows itself in sysfs: under its name, with the type
- * that the uapi header fixes, without events of its own, and with what a tool has
- * to know before it opens a breakpoint.
+ * The breakpoint PMU in sysfs: its name, the type that the uapi header defines, no
+ * predefined events, and what a tool must know before it opens a breakpoint.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -44,7 +43,7 @@ TEST_F(sysfs, pmu_has_its_name_and_type)
 	EXPECT_EQ(5, PERF_TYPE_BREAKPOINT);
 }
 
-/* A tool that looks the type up opens the same event. */
+/* A tool that looks up the type opens the same kind of event. */
 TEST_F(sysfs, type_from_sysfs_opens_a_breakpoint)
 {
 	char text[32];
@@ -78,9 +77,9 @@ TEST_F(sysfs, files_can_be_read)
 	closedir(dir);
 }
 
-/* ------------------------------------------------------------ what can be asked for */
+/* ------------------------------------------------------------ format/ */
 
-/* "config:0": bit 0 of attr.config, for those that go by the name. */
+/* "config:0" means bit 0 of attr.config. */
 TEST_F(sysfs, flexible_is_the_bit_that_its_format_says)
 {
 	char text[32];
@@ -106,12 +105,12 @@ static int count_files(const char *path)
 	return nr;
 }
 
-/* What is not listed is refused, so what is accepted must be. */
+/* Bits that format/ does not list are refused, so it must list all that are accepted. */
 TEST_F(sysfs, format_lists_each_bit_that_is_accepted)
 {
 	int accepted = 0;
 
-	/* What sigtrap_queue needs */
+	/* sigtrap_queue requires these. */
 	self->attr.sigtrap = 1;
 	self->attr.remove_on_exec = 1;
 	for (int bit = 0; bit < 64; bit++) {
@@ -121,7 +120,7 @@ TEST_F(sysfs, format_lists_each_bit_that_is_accepted)
 	EXPECT_EQ(count_files(PMU "/format"), accepted);
 }
 
-/* ------------------------------------------------------------------------ capacity */
+/* ------------------------------------------------------------------------ caps/ */
 
 static int read_number(const char *path)
 {
@@ -144,7 +143,10 @@ TEST_F(sysfs, slots_are_as_many_as_can_be_open)
 	EXPECT_EQ(bp_free_slots_with(&x, 0, -1), read_number(PMU "/caps/instruction_slots"));
 }
 
-/* Mixed: what a data breakpoint takes, an instruction breakpoint cannot have. */
+/*
+ * Mixed: a register that a data breakpoint has is not available to instruction
+ * breakpoints.
+ */
 TEST_F(sysfs, mixed_slots_are_shared_by_both_kinds)
 {
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
@@ -164,7 +166,10 @@ TEST_F(sysfs, slots_do_not_change_with_use)
 	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/instruction_slots"));
 }
 
-/* The check at boot says the same as a breakpoint of today. */
+/*
+ * caps/verified, which was determined at boot, agrees with a breakpoint that is opened
+ * now.
+ */
 TEST_F(sysfs, verified_tells_whether_breakpoints_fire)
 {
 	int fd = bp_open(&self->attr, 0, -1);
@@ -180,7 +185,10 @@ TEST_F(sysfs, caps_are_these_and_no_others)
 	EXPECT_EQ(5, count_files(PMU "/caps"));
 }
 
-/* ------------------------------------------------------------------------- turns */
+/*
+ * -------------------------------------------------------------
+ * perf_event_mux_interval_ms
+ */
 
 TEST_F(sysfs, interval_of_turns_is_what_was_written)
 {
@@ -228,7 +236,7 @@ TEST_F(sysfs, interval_is_for_root_to_change)
 	EXPECT_STREQ(self->interval, text);
 }
 
-/* Those that need no turns do not notice. */
+/* Breakpoints that are not multiplexed are not affected. */
 TEST_F(sysfs, interval_can_change_while_breakpoints_are_open)
 {
 	char *page = bp_map_page(PROT_READ | PROT_WRITE);
@@ -254,11 +262,14 @@ TEST_F(sysfs, interval_can_change_while_breakpoints_are_open)
 
 /* ------------------------------------------------------------------- permissions */
 
-/* All but the interval, even by root, who passes any check of the mode. */
+/*
+ * No file but the interval can be written, not even by root, whom file modes do not
+ * stop.
+ */
 TEST_F(sysfs, nothing_else_can_be_written)
 {
 	static const char * const file[] = {
-		"type", "format/flexible", "format/sigtrap_queue",
+		"type", "format/flexible", "format/process", "format/sigtrap_queue",
 		"caps/instruction_slots", "caps/data_slots",
 		"caps/mixed_slots", "caps/verified", "caps/sigtrap_queue_length",
 	};
@@ -330,7 +341,7 @@ TEST_F(sysfs, claims_hide_kernel_addresses_with_kptr_restrict)
 	EXPECT_EQ(0, bp_write_file(KPTR_RESTRICT, restriction));
 }
 
-/* The KUnit suites ran at boot; a PMU that they register would still be there. */
+/* The KUnit suites ran at boot: a PMU that they registered must not be left. */
 TEST(kunit_leaves_no_pmu)
 {
 	struct dirent *entry;

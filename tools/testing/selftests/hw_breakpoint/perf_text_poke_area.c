@@ -2,8 +2,9 @@
 /*
  * PERF_RECORD_TEXT_POKE: permissions, modules, and changes of whole areas of text.
  *
- * The rule: attr.text_poke takes the right to profile the kernel, and attr.text_area the
- * capability. Whoever may not dump an image of BPF is not shown it.
+ * The rule: attr.text_poke requires permission to profile the kernel, and
+ * attr.text_area requires CAP_PERFMON. The text of BPF programs is recorded only if the
+ * opener of the event may dump BPF images.
  */
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -34,10 +35,10 @@ static int try_with_perfmon(void *arg)
 }
 
 /*
- * The text of the kernel is told to who may profile it, which excluding it from
- * what is counted does not change.
+ * Records of kernel text require permission to profile the kernel, even if
+ * attr.exclude_kernel is set.
  */
-TEST_F(record, is_for_who_may_profile_the_kernel)
+TEST_F(record, requires_permission_to_profile_the_kernel)
 {
 	struct perf_event_attr plain = self->attr;
 
@@ -62,7 +63,7 @@ TEST_F(record, is_for_who_may_profile_the_kernel)
 	EXPECT_EQ(0, bp_as_nobody(try_cpu, &self->attr));
 }
 
-/* Whole areas need the capability, whatever the sysctl allows everybody. */
+/* Whole areas require CAP_PERFMON, whatever kernel.perf_event_paranoid is. */
 TEST_F(record, of_whole_areas_needs_the_capability)
 {
 	struct perf_event_attr areas = self->attr;
@@ -84,7 +85,7 @@ TEST_F(record, of_whole_areas_needs_the_capability)
 	EXPECT_EQ(0, try_cpu(&areas));
 }
 
-TEST_F(record, is_for_who_may_profile_the_kernel_whatever_the_event)
+TEST_F(record, requires_permission_to_profile_the_kernel_for_any_event)
 {
 	struct perf_event_attr attr = breakpoint_attr();
 
@@ -112,7 +113,9 @@ struct told {
 	__u64 end;
 };
 
-/* The functions of the module that are in none of what was told */
+/*
+ * Returns the number of functions of the module that are in none of the recorded areas.
+ */
 static int functions_not_told(const struct told *told, int nr)
 {
 	char line[512], module[64], type;
@@ -130,7 +133,7 @@ static int functions_not_told(const struct told *told, int nr)
 		for (int i = 0; i < nr && !found; i++)
 			found = told[i].start <= addr && addr < told[i].end;
 		if (!found) {
-			ksft_print_msg("not told: %s", line);
+			ksft_print_msg("not recorded: %s", line);
 			missing++;
 		}
 	}
@@ -139,7 +142,7 @@ static int functions_not_told(const struct told *told, int nr)
 	return missing;
 }
 
-/* The first record of the text of a module has all of it, as it is executed. */
+/* The first record of a module's text has all of the text, as it will be executed. */
 TEST_F(record, tells_the_text_of_a_module)
 {
 	struct listener l[BP_MAX_CPUS];
@@ -186,7 +189,7 @@ TEST_F(record, tells_the_text_of_a_module)
 
 /* ------------------------------------------------------------------ whole areas */
 
-/* The data pages of a buffer; that of perf record has 128 by default. */
+/* Data pages of a small buffer; perf record uses 128 by default. */
 #define FEW_PAGES	16
 
 static bool is_in(const struct poke *p, __u64 addr, __u32 len)
@@ -194,7 +197,7 @@ static bool is_in(const struct poke *p, __u64 addr, __u32 len)
 	return p->addr < addr + len && p->addr + p->old_len + p->new_len > addr;
 }
 
-/* Pokes that overlap this text */
+/* Number of records that overlap this text */
 static int count_in(struct listener *l, __u64 addr, __u32 len)
 {
 	return count_if(l, is_in, addr, len);
@@ -205,13 +208,13 @@ static bool is_longer(const struct poke *p, __u64 addr, __u32 len)
 	return p->old_len > len || p->new_len > len;
 }
 
-/* Pokes of more text than an instruction, or a slot, has */
+/* Number of records of more text than one instruction, or one slot, has */
 static int count_longer(struct listener *l, unsigned int len)
 {
 	return count_if(l, is_longer, 0, len);
 }
 
-/* A module, and programs of 10 kB and more, of which the last one is returned */
+/* Loads a module and BPF programs of 10 kB and more; returns the last program. */
 static int load_areas(void)
 {
 	int fd = -1, err;
@@ -241,7 +244,7 @@ TEST_F(record, comes_of_no_whole_area)
 	fd = load_areas();
 	ASSERT_LE(0, fd);
 	if (!program_text(fd, &addr, &len))
-		SKIP(return, "needs the compiler of BPF");
+		SKIP(return, "needs the BPF JIT");
 	poke_twice(_metadata, self);
 	count_all(&self->listener, &pokes, &lost, &nr_lost);
 	EXPECT_EQ(0, nr_lost);
@@ -262,13 +265,13 @@ TEST_F(record, comes_of_whole_areas_alone)
 	fd = load_areas();
 	ASSERT_LE(0, fd);
 	if (!program_text(fd, &addr, &len))
-		SKIP(return, "needs the compiler of BPF");
+		SKIP(return, "needs the BPF JIT");
 	poke_twice(_metadata, self);
 	EXPECT_LT(0, count_in(&self->listener, addr, len));
 	EXPECT_EQ(0, count_at(&self->listener, self->addr));
 }
 
-/* A filter of the classic kind needs no privilege. Its image is not shown. */
+/* A classic BPF filter requires no privilege. Its image must not be recorded. */
 static int see_own_filter(void *arg)
 {
 	struct sock_filter code[40] = { };
@@ -285,7 +288,7 @@ static int see_own_filter(void *arg)
 	return count_longer(&l, 64);
 }
 
-TEST_F(record, shows_nobody_an_image_of_bpf)
+TEST_F(record, shows_no_image_of_bpf_to_unprivileged_tasks)
 {
 	ASSERT_EQ(0, bp_write_file(PARANOID, "1"));
 	EXPECT_EQ(0, bp_as_nobody(see_own_filter, &self->attr));
@@ -305,8 +308,8 @@ static int set_effective(int cap, bool on)
 	return syscall(__NR_capset, &header, data) ? -errno : 0;
 }
 
-/* The rights at the time of the open decide. */
-TEST_F(record, shows_an_image_of_bpf_to_who_may_dump_it)
+/* The permissions at the time of the open decide. */
+TEST_F(record, shows_an_image_of_bpf_if_the_opener_may_dump_it)
 {
 	static const struct {
 		const char *kptr_restrict;
@@ -332,7 +335,7 @@ TEST_F(record, shows_an_image_of_bpf_to_who_may_dump_it)
 	fd = load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 100);
 	ASSERT_LE(0, fd);
 	if (!program_text(fd, &addr, &len))
-		SKIP(return, "needs the compiler of BPF");
+		SKIP(return, "needs the BPF JIT");
 	poke_twice(_metadata, self);
 	for (unsigned int i = 0; i < ARRAY_SIZE(opener); i++) {
 		EXPECT_EQ(opener[i].shown, !!count_in(&l[i], addr, len)) {
@@ -348,8 +351,8 @@ static int load_in_child(void *arg)
 	return load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 1000) < 0;
 }
 
-/* An inherited event shows what its parent does. */
-TEST_F(record, of_a_childs_areas_goes_to_who_is_inherited)
+/* An inherited event records what its parent records. */
+TEST_F(record, of_a_childs_areas_goes_to_the_inherited_event)
 {
 	self->attr.inherit = 1;
 	self->attr.text_area = 1;

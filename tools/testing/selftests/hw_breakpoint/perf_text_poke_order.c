@@ -7,13 +7,14 @@
 #include "provoke.h"
 
 /*
- * One CPU executes the text over and over, and notes when, and whether it met the
- * old or the new. Another changes it. What can be decided: after the time of the
- * record the old text is not executed any more, and before the change is asked for
- * the new one is not. In between a breakpoint stands for either.
+ * One CPU executes the text repeatedly, and notes the time and whether it executed the
+ * old or the new text. Another CPU changes the text. The test can decide two cases:
+ * after the time of the record the old text must not be executed, and before the change
+ * was requested the new text must not be executed. In between a software breakpoint may
+ * stand for either.
  *
- * A breakpoint that is taken out is the exception: what is executed until the
- * end of the change is the old text, and before the record it must be.
+ * Removing the breakpoint of a kprobe is the exception: until the end of the change the
+ * text with the breakpoint may be executed, and it must be executed before the record.
  */
 enum site { BREAKPOINT, JUMP, FUNCTION, STATIC_KEY };
 
@@ -101,13 +102,13 @@ static void *pass_over_it(void *arg)
 		p->count = passes_counted(self);
 		__atomic_store_n(&self->nr, ++n, __ATOMIC_RELEASE);
 	}
-	/* There is nothing to pass over. */
+	/* The kernel lacks what this variant needs. */
 	if (self->fd < 0)
 		__atomic_store_n(&self->nr, -1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-/* Waits for some more passes; false if there will be none. */
+/* Waits for some more executions; returns false if there will be none. */
 static bool let_it_pass(FIXTURE_DATA(ordering) *self, int more)
 {
 	long nr = __atomic_load_n(&self->nr, __ATOMIC_ACQUIRE), now = nr;
@@ -138,7 +139,10 @@ FIXTURE_SETUP(ordering)
 	self->site = variant->site;
 	self->cpu = self->cpus.cpu[1];
 	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
-	/* This clock is not adjusted, so the clocks of event and task never differ. */
+	/*
+	 * CLOCK_MONOTONIC_RAW is not adjusted, so the times of event and task can be
+	 * compared.
+	 */
 	attr.clockid = CLOCK_MONOTONIC_RAW;
 	ASSERT_EQ(0, listen_with(&self->listener, &attr, -1, self->cpus.cpu[0], 256));
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, pass_over_it, self));
@@ -157,7 +161,7 @@ FIXTURE_TEARDOWN(ordering)
 	bp_teardown(_metadata);
 }
 
-/* Looks up the last record of the change. */
+/* Finds the last record of the change. */
 static void look_up(FIXTURE_DATA(ordering) *self, struct change *c)
 {
 	struct perf_event_header *h;
@@ -185,9 +189,9 @@ TEST_F(ordering, old_text_is_not_executed_after_the_record)
 	int changes = 0, n = 0;
 
 	if (!let_it_pass(self, 20))
-		SKIP(return, "nothing to pass over");
+		SKIP(return, "the kernel lacks what this variant needs");
 	for (; changes < CHANGES; changes++, c++) {
-		/* Kprobes are armed to begin with, BPF statistics are off. */
+		/* At the start kprobes are armed, and BPF statistics are off. */
 		c->on = (changes & 1) ^ (variant->site == STATIC_KEY);
 		if (variant->site == JUMP && !c->on)
 			wait_until_optimized(func);
@@ -214,7 +218,7 @@ TEST_F(ordering, old_text_is_not_executed_after_the_record)
 		__u64 from, to;
 		bool hit;
 
-		/* The change that was the last before this pass began */
+		/* Find the last change before this execution began. */
 		while (n + 1 < changes && self->change[n + 1].told <= p->from)
 			n++;
 		c = &self->change[n];
@@ -228,13 +232,13 @@ TEST_F(ordering, old_text_is_not_executed_after_the_record)
 		meanwhile += p->from < c->done;
 		hit = p->count != self->pass[i - 1].count;
 		if (hit != c->on && wrong++ < MAX_REPORTED)
-			ksft_print_msg("change %d to %s, asked %llu told %llu done %llu: pass %llu to %llu %s\n",
+			ksft_print_msg("change %d to %s, requested %llu recorded %llu done %llu: executed %llu to %llu: %s\n",
 				       n, c->on ? "on" : "off", c->asked, c->told, c->done,
-				       p->from, p->to, hit ? "hit" : "did not");
+				       p->from, p->to, hit ? "hit" : "no hit");
 	}
 	EXPECT_EQ(0, wrong);
 	EXPECT_LE(10 * (changes - 1), decided);
-	TH_LOG("%ld of %ld passes decided, %ld between a record and the end of its change",
+	TH_LOG("%ld of %ld executions decided, %ld between a record and the end of its change",
 	       decided, nr, meanwhile);
 }
 

@@ -42,7 +42,7 @@ TEST_F(record, tells_old_and_new_bytes)
 	EXPECT_EQ(op, byte[1][1]);
 }
 
-/* One for the instruction, not one for each write that it takes */
+/* There is one record for the instruction, not one for each write. */
 TEST_F(record, tells_a_whole_instruction)
 {
 	static const unsigned char nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -76,8 +76,11 @@ TEST_F(record, tells_a_whole_instruction)
 	EXPECT_EQ(2, nr);
 }
 
-/* The copy of the instruction that a probe executes out of line, before it is used */
-TEST_F(record, tells_of_new_text_before_what_leads_there)
+/*
+ * The copy of the instruction that a kprobe executes out of line is recorded before the
+ * breakpoint that leads to it.
+ */
+TEST_F(record, of_new_text_comes_before_the_breakpoint_that_leads_there)
 {
 	struct perf_event_header *h;
 	size_t pos = 0;
@@ -131,7 +134,7 @@ static void expect_trailer(struct __test_metadata *_metadata, FIXTURE_DATA(recor
 	EXPECT_EQ((const char *)h + h->size, (const char *)t);
 }
 
-/* What a sample_type adds, and in which order; the rest of it adds nothing. */
+/* Fields that sample_type adds to the record, in order; other bits add nothing. */
 TEST_F(record, has_the_sample_id_that_was_asked_for)
 {
 	static const __u64 bit[] = {
@@ -198,7 +201,9 @@ TEST_F(record, has_no_sample_id_if_none_was_asked_for)
 	EXPECT_EQ(2, nr);
 }
 
-/* A program of thousands of instructions: its pieces follow each other. */
+/*
+ * A program of thousands of instructions is recorded as a sequence of adjacent changes.
+ */
 TEST_F(record, of_a_long_copy_comes_in_pieces)
 {
 	unsigned char *text, *told;
@@ -214,7 +219,7 @@ TEST_F(record, of_a_long_copy_comes_in_pieces)
 	fd = load_program(BPF_PROG_TYPE_SOCKET_FILTER, 1, 4000);
 	ASSERT_LE(0, fd);
 	if (!program_text(fd, &addr, &len))
-		SKIP(return, "needs the compiler of BPF");
+		SKIP(return, "needs the BPF JIT");
 	ASSERT_LT(2 * 4096, len);
 	text = malloc(len);
 	told = calloc(1, len);
@@ -240,8 +245,11 @@ TEST_F(record, of_a_long_copy_comes_in_pieces)
 	EXPECT_EQ(0, memcmp(text, told, len));
 }
 
-/* Neither inside an instruction can a probe be, nor there where it is told to stay out. */
-TEST_F(record, is_not_made_of_what_failed)
+/*
+ * A kprobe inside an instruction, or on a function of the blacklist, is refused and
+ * changes no text.
+ */
+TEST_F(record, is_not_made_of_failed_changes)
 {
 	__u64 entry = self->addr - self->offset;
 
@@ -254,7 +262,7 @@ TEST_F(record, is_not_made_of_what_failed)
 	EXPECT_EQ(0, count_at(&self->listener, (unsigned long)bp_ksym("exc_int3")));
 }
 
-/* An area of text has a name, in a record of its own. */
+/* An area of text has a name, in a PERF_RECORD_KSYMBOL. */
 static bool is_named(struct listener *l, __u64 addr, int type)
 {
 	struct {
@@ -304,7 +312,9 @@ TEST_F(record, of_a_new_area_comes_with_its_name)
 	EXPECT_EQ(0, end_instance(path));
 }
 
-/* ------------------------------------------------------------------ who gets them */
+/*
+ * ------------------------------------------------------------ which events get records
+ */
 
 TEST_F(record, goes_to_the_cpu_that_makes_the_change)
 {
@@ -358,7 +368,7 @@ TEST_F(record, goes_to_the_task_on_the_cpu_it_is_bound_to)
 	EXPECT_EQ(2, count_at(&self->listener, self->addr));
 }
 
-TEST_F(record, of_a_child_goes_to_who_is_inherited)
+TEST_F(record, of_a_child_goes_to_the_inherited_event)
 {
 	self->attr.inherit = 1;
 	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, 0, self->cpu, 16));
@@ -405,7 +415,7 @@ TEST_F(record, comes_only_if_it_was_asked_for)
 	EXPECT_EQ(0, count_at(&self->listener, 0));
 }
 
-/* The last listener goes, and the next one finds everything as it was. */
+/* Events are closed and opened, and each records from its first change on. */
 TEST_F(record, comes_to_each_listener_after_the_other)
 {
 	for (int i = 0; i < 5; i++) {
@@ -413,17 +423,18 @@ TEST_F(record, comes_to_each_listener_after_the_other)
 		poke_twice(_metadata, self);
 		EXPECT_EQ(2, count_at(&self->listener, self->addr));
 		unlisten(&self->listener);
-		/* The switch is turned off with a delay. */
+		/* The static key is switched off with a delay. */
 		if (i == 2)
 			sleep(2);
 	}
 }
 
 /*
- * Whether somebody listens is a switch in the text, too. Once all have gone, and
- * those that could not be opened never counted, it is where it was.
+ * Whether events record text is a static key, which is text itself. When all events are
+ * closed, and requests that were refused were not counted, the key must be off as
+ * before.
  */
-TEST_F(record, needs_no_changed_text_when_the_last_has_gone)
+TEST_F(record, leaves_no_changed_text_when_the_last_event_is_closed)
 {
 	unsigned long start = (unsigned long)bp_ksym("_stext");
 	size_t size = (unsigned long)bp_ksym("_etext") - start;
@@ -433,13 +444,16 @@ TEST_F(record, needs_no_changed_text_when_the_last_has_gone)
 
 	ASSERT_TRUE(before && after);
 	refused.bp_len = 3;
-	/* What the tests before have left switched on for a while */
+	/* Earlier tests may have left the static key on for a while. */
 	sleep(3);
 	ASSERT_TRUE(read_kcore(start, before, size));
 	for (int i = 0; i < 3; i++) {
 		ASSERT_EQ(0, listen_here(self));
 		EXPECT_EQ(-ESRCH, bp_open(&self->attr, 0x3fffffff, -1));
-		/* In a group of another place, and one that its kind refuses */
+		/*
+		 * One request for a group of another task or CPU, and one that the PMU
+		 * refuses
+		 */
 		EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, self->listener.fd, 0));
 		EXPECT_EQ(-EINVAL, bp_open(&refused, -1, self->cpu));
 		unlisten(&self->listener);
@@ -466,7 +480,7 @@ TEST_F(record, comes_to_a_breakpoint_too)
 	unlisten(&self->listener);
 }
 
-/* A breakpoint of a CPU waits for it to come back; so does what it listens to. */
+/* A breakpoint of a CPU exists while the CPU is offline, and records again afterwards. */
 TEST_F(record, comes_to_a_breakpoint_whose_cpu_is_back)
 {
 	BP_NEED_CPUS(self->cpus, 2);
@@ -485,8 +499,8 @@ TEST_F(record, comes_to_a_breakpoint_whose_cpu_is_back)
 }
 
 /*
- * A listener that does not read in time gets the number of lost records, then the rest.
- * Another one with room enough knows how many there were.
+ * If a ring is not read in time, its event gets the number of lost records, and then
+ * further records. A second event with a larger ring shows how many records there were.
  */
 TEST_F(record, that_does_not_fit_is_counted_as_lost)
 {
@@ -500,7 +514,7 @@ TEST_F(record, that_does_not_fit_is_counted_as_lost)
 	self->attr.read_format = PERF_FORMAT_LOST;
 	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, -1, self->cpu, 1));
 	ASSERT_EQ(0, listen_with(&big, &self->attr, -1, self->cpu, 256));
-	/* Neither has what was there before the second. */
+	/* Discard what both events recorded before the second change. */
 	forget(&self->listener);
 	forget(&big);
 	ASSERT_EQ(sizeof(before), read(self->listener.fd, &before, sizeof(before)));
@@ -530,7 +544,7 @@ TEST_F(record, that_does_not_fit_is_counted_as_lost)
 	count_all(&big, &all, &none, &nr_lost);
 	EXPECT_EQ(all, first + lost + pokes);
 
-	/* The first after the gap is whole. */
+	/* The first record after the gap is complete. */
 	h = (void *)(self->listener.log + h->size);
 	EXPECT_EQ(NULL, what_is_wrong(h, sizeof(struct trailer)));
 	EXPECT_TRUE(decode(h, &p));

@@ -2,11 +2,12 @@
 /*
  * PERF_RECORD_TEXT_POKE: the replay of all changes of kernel text.
  *
- * The rule: the records, in order of their time, take an old copy of the text to a new
- * one and back again, byte for byte. Each contains the bytes that it replaces, so not
- * only the ends are compared.
+ * The rule: the records, in order of their time, transform an old copy of the text into
+ * a new one and back again, byte for byte. Each record has the bytes that it replaces,
+ * so every step is checked, not only the result.
  *
- * A copy of the text is good only if nothing changed the text meanwhile: see take_copy().
+ * A copy of the text can only be used if nothing changed the text while it was read:
+ * see take_copy().
  */
 #include <sys/klog.h>
 #include <sys/resource.h>
@@ -32,15 +33,15 @@ FIXTURE(replay)
 	int reported;
 };
 
-/* Something that changes text, and how often it is recorded at the least */
+/* A way to change text, and the minimum number of records of it */
 struct phase {
 	const char *name;
-	/* NULL: all that may go on at the same time */
+	/* NULL: all that can run at the same time */
 	provoke_fn run;
 	int rounds;
-	/* Processes of each kind, each on another CPU; 0 is 1 */
+	/* Number of processes of each kind, each on another CPU; 0 means 1 */
 	int copies;
-	/* At least so many records of the kernel's own text, and of other areas */
+	/* Minimum number of records of the kernel's own text, and of other areas */
 	int text;
 	int elsewhere;
 };
@@ -85,13 +86,13 @@ static const struct phase debugger[] = {
 
 FIXTURE_VARIANT(replay)
 {
-	/* What is done, one after the other, between the two copies */
+	/* Phases, one after the other, between the two copies */
 	const struct phase *phases;
-	/* A CPU goes and comes meanwhile. */
+	/* A CPU goes offline and comes back meanwhile. */
 	bool hotplug;
 	/*
-	 * Whole areas change and are recorded. Without this the records of
-	 * instructions alone have to explain each change.
+	 * Whole areas change and are recorded. Otherwise the records of instructions
+	 * alone have to explain each change.
 	 */
 	bool areas;
 };
@@ -138,7 +139,7 @@ struct symbol {
 	unsigned long addr;
 };
 
-/* One pass: the list of all symbols is long to read. */
+/* Finds all symbols in one pass, because reading /proc/kallsyms takes long. */
 static void find_symbols(struct symbol symbol[], int nr)
 {
 	char line[512], name[256];
@@ -159,9 +160,9 @@ static void find_symbols(struct symbol symbol[], int nr)
 }
 
 /*
- * The kernel's own text, and things that are kept until the end, so that the areas
- * they lie in live as long: a program, a probe with its slot, a jump's slot, a
- * trampoline.
+ * The kernel's own text, and objects that are kept until the end, so that the areas
+ * that contain them exist as long: a program, a kprobe with its slot, a slot of an
+ * optimized kprobe, a trampoline.
  */
 static void hold_areas(FIXTURE_DATA(replay) *self)
 {
@@ -195,8 +196,9 @@ static void hold_areas(FIXTURE_DATA(replay) *self)
 }
 
 /*
- * A software event ends when its CPU goes, and before another could be opened the
- * kernel's threads run there again. A breakpoint is there as soon as the CPU is.
+ * A software event is removed when its CPU goes offline. When the CPU comes back, its
+ * kernel threads run before another event could be opened. A breakpoint counts as soon
+ * as the CPU is back.
  */
 static int add_listener(FIXTURE_DATA(replay) *self, int cpu, bool hotplug)
 {
@@ -207,7 +209,10 @@ static int add_listener(FIXTURE_DATA(replay) *self, int cpu, bool hotplug)
 		return -ENOSPC;
 	attr.read_format = PERF_FORMAT_LOST;
 	attr.text_area = self->areas;
-	/* The rings are emptied all the time: 4 MB for each of four CPUs, less for more. */
+	/*
+	 * The rings are emptied all the time: 4 MB for each of four CPUs, less for more
+	 * CPUs.
+	 */
 	while (pages > 256 && pages * self->cpus.nr > 4 * 1024)
 		pages /= 2;
 	err = listen_with(&self->listener[self->nr_listeners], &attr, -1, cpu, pages);
@@ -216,7 +221,7 @@ static int add_listener(FIXTURE_DATA(replay) *self, int cpu, bool hotplug)
 	return err;
 }
 
-/* Of the CPUs that are there the last, or one that did not come yet */
+/* Returns the last of the online CPUs, or one that was never online. */
 static int find_hotplug_cpu(FIXTURE_DATA(replay) *self)
 {
 	char path[64];
@@ -245,7 +250,10 @@ FIXTURE_SETUP(replay)
 	setpriority(PRIO_PROCESS, 0, -20);
 	if (variant->hotplug && find_hotplug_cpu(self))
 		SKIP(return, "needs a CPU that can be taken offline");
-	/* Where there is one CPU the other comes when nothing else goes on. */
+	/*
+	 * If only one CPU is online, bring the other one online while nothing else
+	 * happens.
+	 */
 	self->comes = self->hotplug_cpu && !self->was_online;
 	for (int i = 0; i < self->cpus.nr; i++) {
 		int cpu = self->cpus.cpu[i];
@@ -302,17 +310,21 @@ static bool read_areas(FIXTURE_DATA(replay) *self)
 	return true;
 }
 
-/* Changing text takes a lock, so all changes that began before this call are over. */
+/*
+ * Changing text takes a lock, so all changes that began before this call are then
+ * complete.
+ */
 static bool wait_for_changes(void)
 {
 	return !bp_write_file(BARRIER, "1") && !bp_write_file(BARRIER, "0");
 }
 
 /*
- * Reads the text to a->last while nobody changes it. Before and after that this
- * task changes text itself, and back: a change that began before the read is over
- * when it begins, and one that began during the read is recorded when this looks
- * for records of others. The log is good up to the mark, where the read began.
+ * Reads the text to a->last while nothing else changes it. Before and after the read
+ * this task changes text and changes it back: so a change that began before the read is
+ * complete when the read begins, and a change that began during the read is recorded
+ * when the function looks for other records. The log is valid up to the mark, where the
+ * read began.
  */
 static int take_copy(FIXTURE_DATA(replay) *self, size_t mark[])
 {
@@ -346,7 +358,7 @@ static void take_first_copy(struct __test_metadata *_metadata, FIXTURE_DATA(repl
 		self->listener[i].len = 0;
 }
 
-/* The log ends where the copy was taken. */
+/* Takes the last copy, at which the log ends. */
 static void take_last_copy(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 {
 	size_t mark[BP_MAX_CPUS];
@@ -365,7 +377,7 @@ static int compare_pokes(const void *a, const void *b)
 	return p->seq < q->seq ? -1 : p->seq > q->seq;
 }
 
-/* The pokes of all CPUs in the order of their times */
+/* Sorts the records of all CPUs by time. */
 static void merge(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 {
 	struct perf_event_header *h;
@@ -408,7 +420,7 @@ static bool report(FIXTURE_DATA(replay) *self)
 	return self->reported++ < MAX_REPORTED;
 }
 
-/* Puts bytes in the place of others that must be there. */
+/* Replaces bytes, after a check that the expected ones are there. */
 static void apply(FIXTURE_DATA(replay) *self, struct area *a, const struct poke *p, bool forwards)
 {
 	const unsigned char *from = forwards ? p->old : p->new;
@@ -492,12 +504,12 @@ static void replay(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self
 		compare(self, a, forwards ? a->last : a->first, forwards);
 	}
 	EXPECT_EQ(0, self->reported) {
-		TH_LOG("%s, the records do not lead from one copy to the other",
+		TH_LOG("%s: the replay of the records does not give the other copy",
 		       forwards ? "forwards" : "backwards");
 	}
 }
 
-/* Pokes of the areas from one to before another since the marks */
+/* Number of records since the marks of the areas from @from to before @to */
 static int pokes_since(FIXTURE_DATA(replay) *self, const size_t mark[], int from, int to)
 {
 	struct perf_event_header *h;
@@ -517,7 +529,7 @@ static int pokes_since(FIXTURE_DATA(replay) *self, const size_t mark[], int from
 	return nr;
 }
 
-/* The kernel's own text is there from boot on: it neither begins nor ceases. */
+/* The kernel's own text exists from boot on: no record may say that it begins or ends. */
 static void expect_text_stays(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 {
 	struct area *text = &self->area[0];
@@ -533,7 +545,7 @@ static void expect_text_stays(struct __test_metadata *_metadata, FIXTURE_DATA(re
 	}
 }
 
-/* Includes records that were lost after the last one that is in the ring */
+/* Includes records that were lost after the last record in the ring. */
 static void expect_nothing_lost(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 {
 	struct { __u64 value, lost; } counter;
@@ -546,7 +558,7 @@ static void expect_nothing_lost(struct __test_metadata *_metadata, FIXTURE_DATA(
 	}
 }
 
-/* Once the records are complete: everything that they have to be. */
+/* Checks the records when they are complete. */
 static void prove(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 {
 	take_last_copy(_metadata, self);
@@ -569,7 +581,7 @@ static pid_t start(provoke_fn run, int cpu, int rounds)
 	return pid;
 }
 
-/* A CPU that never was online has no listener. */
+/* A CPU that was never online has no event yet. */
 static int take_cpu_away_and_back(FIXTURE_DATA(replay) *self)
 {
 	bool first = self->comes && !self->times_taken;
@@ -581,7 +593,10 @@ static int take_cpu_away_and_back(FIXTURE_DATA(replay) *self)
 	       first ? add_listener(self, self->hotplug_cpu, true) : 0;
 }
 
-/* Keeps the rings empty until the children have ended; the worst of their ends. */
+/*
+ * Empties the rings until the children have exited; returns the worst of their exit
+ * statuses.
+ */
 static int drain_while_running(FIXTURE_DATA(replay) *self, pid_t pid[], int nr)
 {
 	int status, worst = 0, left = nr;
@@ -605,7 +620,7 @@ static int drain_while_running(FIXTURE_DATA(replay) *self, pid_t pid[], int nr)
 	return worst;
 }
 
-/* If both copies were equal it would be a proof of nothing. */
+/* If both copies were equal the test would prove nothing. */
 static void leave_something_changed(struct __test_metadata *_metadata, bool bpf)
 {
 	unsigned long offset;
@@ -616,7 +631,10 @@ static void leave_something_changed(struct __test_metadata *_metadata, bool bpf)
 		EXPECT_LE(0, load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 40));
 }
 
-/* Neighbours are of other kinds: a CPU changes text in several ways at a time. */
+/*
+ * Neighbouring CPUs get different kinds, so that text is changed in several ways at
+ * once.
+ */
 static int start_all(FIXTURE_DATA(replay) *self, const struct phase *phase, pid_t pid[])
 {
 	int kinds = phase->run ? 1 : ARRAY_SIZE(at_once), nr = 0;
@@ -652,7 +670,10 @@ static void run_phase(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *s
 	ASSERT_LT(0, nr);
 	if (comes) {
 		EXPECT_EQ(0, take_cpu_away_and_back(self));
-		/* Each lock prefix was something else while there was one CPU. */
+		/*
+		 * With one CPU online all lock prefixes were replaced; now they are
+		 * written back.
+		 */
 		if (klog_has("switching to SMP code"))
 			text = 1000;
 	}
@@ -685,7 +706,7 @@ TEST_F(replay, leads_from_one_copy_to_the_other_and_back)
 	leave_something_changed(_metadata, variant->areas);
 	prove(_metadata, self);
 	if (self->lacks_something)
-		SKIP(return, "this kernel lacks what is absent above");
+		SKIP(return, "this kernel lacks the features named above");
 }
 
 TEST_HARNESS_MAIN

@@ -2,10 +2,11 @@
 /*
  * Watch events of tracefs as events of perf, and BPF programs on them.
  *
- * The rule: perf counts and samples the hits of a watch event as those of any
- * tracepoint; a BPF program of type kprobe sees the registers of each and decides
- * whether there is a sample; while perf has the event open it is busy; to open it
- * needs the privilege that samples of tracepoints need, also only to count.
+ * The rule: perf counts and samples the hits of a watch event like those of a
+ * tracepoint. A BPF program of type kprobe gets the registers of each hit and decides
+ * whether there is a sample. The event cannot be removed while perf has it open.
+ * Opening it requires the same privilege as sampling a tracepoint, even if it only
+ * counts.
  */
 #include <linux/bpf.h>
 
@@ -41,7 +42,7 @@ static int read_id(void)
 	return id;
 }
 
-/* Returns @keep; the value of the first register is in no way needed. */
+/* A program that reads the first register, and returns @keep whatever the value is. */
 static int load_program(int keep)
 {
 	const struct bpf_insn insn[] = {
@@ -60,7 +61,7 @@ static int load_program(int keep)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The timer ticks on some CPU: the event is opened on each. */
+/* The timer ticks on any CPU: the event is opened on each. */
 FIXTURE(wprobe)
 {
 	struct bp_cpus cpus;
@@ -129,7 +130,7 @@ TEST_F(wprobe, a_bpf_program_decides)
 	usleep(200000);
 	EXPECT_EQ(before, count_all(self));
 
-	/* The program belongs to the event and goes with the one that brought it. */
+	/* The program is removed with the perf event to which it was attached. */
 	close(self->fd[0]);
 	self->fd[0] = self->fd[--self->cpus.nr];
 	before = count_all(self);
@@ -167,7 +168,7 @@ static int try_open(void *arg)
 	return fd < 0 ? -fd : 0;
 }
 
-/* Whether it is armed by others, or would have to be armed */
+/* The request is refused whether the event is enabled by another user or not. */
 static void expect_refused(struct __test_metadata *_metadata)
 {
 	struct perf_event_attr attr = {

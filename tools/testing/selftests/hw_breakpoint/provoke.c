@@ -74,7 +74,7 @@ void remove_instances(void)
 		closedir(dir);
 }
 
-/* One process at a time: the kernel has no lock there, and warns of two. */
+/* One process at a time: the kernel has no lock for this, and warns if there are two. */
 static void switch_schedstats(void)
 {
 	int lock = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -199,7 +199,7 @@ int provoke_function_tracer(int cpu, int rounds)
 	return trace_with("function", access("/proc/lockdep", F_OK) ? "" : "*_s*", rounds);
 }
 
-/* Some functions are enough to switch all trampolines. */
+/* A few functions are enough to change all trampolines. */
 
 int provoke_graph_tracer(int cpu, int rounds)
 {
@@ -224,7 +224,7 @@ int provoke_kprobes(int cpu, int rounds)
 	return good ? 0 : ABSENT("kprobes");
 }
 
-/* Functions have several names, so a probe is known by its address. */
+/* A function can have several names, so find a kprobe by its address. */
 static bool is_optimized(unsigned long func)
 {
 	bool found = false;

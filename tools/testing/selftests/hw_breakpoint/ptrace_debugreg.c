@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The debug registers that PTRACE_PEEKUSER and PTRACE_POKEUSER show in
- * offsetof(struct user, u_debugreg[n]), one task at a time:
+ * The debug registers that PTRACE_PEEKUSER and PTRACE_POKEUSER show in offsetof(struct
+ * user, u_debugreg[n]), of one task at a time:
  *
- * - What was written and not refused is read back, bit for bit.
- * - A write that is refused says EINVAL (the request is malformed) or EIO (there
- *   is no such register), and changes nothing.
- * - Only what is enabled is judged: the field of a register that is off may hold
- *   anything.
- * - A hit stops the task with SIGTRAP, TRAP_HWBKPT and the bits of exactly those
- *   registers in DR6 that were hit: after the access of a data breakpoint, before
- *   the instruction of an execution breakpoint, and once.
- * - None of that depends on privilege, on the instruction set of either side, or
- *   on the order in which a debugger fills the registers.
+ * - A value that was written and not refused is read back, bit for bit.
+ * - A write that is refused returns EINVAL (the value is invalid) or EIO (there is no
+ *   such register), and changes nothing.
+ * - Only slots that are enabled are checked: the type and length of a slot that is
+ *   disabled may have any value.
+ * - A hit stops the task with SIGTRAP, TRAP_HWBKPT and exactly the bits of those
+ *   slots in DR6 that were hit: after the access of a data breakpoint, before
+ *   the instruction of an instruction breakpoint, and once.
+ * - None of this depends on privilege, on the instruction set of tracer and tracee, or
+ *   on the order in which a debugger writes the registers.
  *
- * Built as 64-bit, ia32 and x32 program; each traces tasks of other kinds, too.
- * Nothing here single-steps an instruction that a data breakpoint watches: some
- * emulators do not come back from it.
+ * Built as 64-bit, ia32 and x32 program; each traces tasks of other kinds, too. No test
+ * single-steps an instruction that hits a data breakpoint: some emulators hang.
  */
 #include "ptrace_tracee.h"
 
@@ -24,7 +23,7 @@
 #define TRACER_IS_64BIT
 #endif
 
-/* What does not depend on the tracee is asked of a child of ours. */
+/* Tests that do not depend on the tracee's program use a child of the test itself. */
 FIXTURE(registers) {
 	struct tracee t;
 };
@@ -44,7 +43,9 @@ FIXTURE(tracees) {
 	struct tracee t;
 };
 
-/* @program: what the tracee executes first, NULL to stay a child of ours */
+/*
+ * @program: program that the tracee executes first; NULL: a child of the test itself
+ */
 FIXTURE_VARIANT(tracees) {
 	const char *program;
 	bool unprivileged;
@@ -52,7 +53,7 @@ FIXTURE_VARIANT(tracees) {
 
 FIXTURE_VARIANT_ADD(tracees, child) {};
 
-/* Neither side has any privilege. */
+/* Neither tracer nor tracee has any privilege. */
 FIXTURE_VARIANT_ADD(tracees, unprivileged) {
 	.unprivileged = true,
 };
@@ -76,7 +77,7 @@ FIXTURE_SETUP(tracees)
 	int err;
 
 	if (variant->unprivileged && geteuid())
-		SKIP(return, "only root can give privileges away");
+		SKIP(return, "only root can drop privileges");
 	ASSERT_EQ(0, tracee_spawn(&self->t, variant->unprivileged));
 	if (variant->program) {
 		err = tracee_become(&self->t, variant->program);
@@ -98,7 +99,7 @@ FIXTURE_TEARDOWN(tracees)
 	EXPECT_TRUE(all_slots_are_free());
 }
 
-/* DR6 shows a stop that was caused by the registers in @bits alone. */
+/* Expects that DR6 shows a stop caused by exactly the slots in @bits. */
 #define EXPECT_DR6(bits)	EXPECT_EQ(DR6_CLEAN | (bits), self->t.dr6)
 
 #define EXPECT_REGS(d0, d1, d2, d3, d7) do {			\
@@ -144,7 +145,7 @@ TEST_F(registers, dr4_and_dr5_do_not_exist)
 	}
 }
 
-/* An ia32 tracer is told so only behind the last register. */
+/* For an ia32 tracer these offsets are refused only after the last register. */
 TEST_F(registers, offset_between_registers_is_eio)
 {
 #ifdef __i386__
@@ -182,7 +183,7 @@ TEST_F(registers, dr6_write_causes_nothing)
 
 TEST_F(registers, dr7_reads_back_as_written)
 {
-	/* LE, GE, RTM, GD, and the bits that are fixed in hardware */
+	/* LE, GE, RTM, GD, and the bits that have fixed values in hardware */
 	static const unsigned long extra[] = { 0x100, 0x300, 0x400, 0x800, 0x2000, 0xff00 };
 	unsigned long dr7 = dr7_on(0, RW_W, 4) | dr7_on(2, RW_RW, 1);
 	unsigned int i;
@@ -422,7 +423,7 @@ TEST_F(tracees, signal_delivered_with_a_step)
 	ASSERT_EQ(SIGTRAP, tracee_resume(&self->t, PTRACE_SINGLESTEP, SIGUSR1));
 	EXPECT_NE(CODE(0), self->t.ip);
 	EXPECT_EQ(DR6_CLEAN | 1, dr_peek(&self->t, 6));
-	/* It calls the same function. */
+	/* The handler calls the same function. */
 	ASSERT_EQ(SIGTRAP, tracee_resume(&self->t, PTRACE_CONT, 0));
 	EXPECT_EQ(CODE(0), self->t.ip);
 	EXPECT_EQ(TRAP_HWBKPT, self->t.si.si_code);
@@ -431,16 +432,26 @@ TEST_F(tracees, signal_delivered_with_a_step)
 
 /* ---- DR6 ---- */
 
-TEST_F(registers, dr6_names_exactly_the_register_that_was_hit)
+/* DRn watches a word in the nth line of DATA. Returns DR7. */
+static unsigned long watch_with_all(struct __test_metadata *_metadata, struct tracee *t)
 {
 	unsigned long dr7 = 0;
 	int n;
 
 	for (n = 0; n < BP_SLOTS; n++) {
-		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(64 * n)));
+		EXPECT_EQ(0, dr_poke(t, n, DATA(64 * n)));
 		dr7 |= dr7_on(n, RW_W, 4);
 	}
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7));
+	EXPECT_EQ(0, dr_poke(t, 7, dr7));
+
+	return dr7;
+}
+
+TEST_F(registers, dr6_names_exactly_the_register_that_was_hit)
+{
+	int n;
+
+	watch_with_all(_metadata, &self->t);
 	for (n = BP_SLOTS - 1; n >= 0; n--) {
 		EXPECT_EQ(1, do_store(&self->t, DATA(64 * n), 4));
 		EXPECT_DR6(1UL << n);
@@ -461,7 +472,7 @@ TEST_F(registers, one_instruction_may_hit_several_registers)
 	EXPECT_DR6(2);
 }
 
-/* The processor names all of them; an emulator may name only the first. */
+/* The processor reports all of them; an emulator may report only the first. */
 TEST_F(registers, one_access_may_hit_several_registers)
 {
 	EXPECT_EQ(0, dr_poke(&self->t, 0, DATA(0)));
@@ -485,7 +496,7 @@ TEST_F(registers, dr6_stays_until_the_next_trap)
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, 4) | dr7_on(3, RW_W, 4)));
 	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
 	EXPECT_EQ(DR6_CLEAN | 1, dr_peek(&self->t, 6));
-	/* Neither a stop for another reason nor a write to DR7 takes it away, ... */
+	/* Neither a stop for another reason nor a write to DR7 changes DR6, ... */
 	EXPECT_EQ(0, do_store(&self->t, DATA(128), 4));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(3, RW_W, 4)));
 	EXPECT_EQ(DR6_CLEAN | 1, dr_peek(&self->t, 6));
@@ -506,7 +517,7 @@ TEST_F(registers, dr6_cleared_by_hand_stays_clear)
 	EXPECT_EQ(DR6_CLEAN | 1, dr_peek(&self->t, 6));
 }
 
-/* ---- Changing what is armed ---- */
+/* ---- Changes of enabled registers ---- */
 
 TEST_F(registers, control_first_then_address)
 {
@@ -579,14 +590,9 @@ TEST_F(registers, writing_the_same_again_changes_nothing)
 
 TEST_F(registers, one_register_off_leaves_the_others_on)
 {
-	unsigned long dr7 = 0;
+	unsigned long dr7 = watch_with_all(_metadata, &self->t);
 	int n;
 
-	for (n = 0; n < BP_SLOTS; n++) {
-		EXPECT_EQ(0, dr_poke(&self->t, n, DATA(64 * n)));
-		dr7 |= dr7_on(n, RW_W, 4);
-	}
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7 & ~dr7_on(1, RW_W, 4)));
 	for (n = 0; n < BP_SLOTS; n++)
 		EXPECT_EQ(n != 1, do_store(&self->t, DATA(64 * n), 4));
@@ -595,9 +601,9 @@ TEST_F(registers, one_register_off_leaves_the_others_on)
 	EXPECT_DR6(2);
 }
 
-/* ---- The ways of known debuggers ---- */
+/* ---- Orders of writes of known debuggers ---- */
 
-/* All off, the addresses, then all on; the status is cleared last. */
+/* Disable all, write the addresses, enable all; clear DR6 last. */
 TEST_F(registers, order_off_addresses_on_status)
 {
 	unsigned long dr7 = DR7_LE | dr7_on(0, RW_W, 4) | dr7_on(1, RW_W, 2) | dr7_on(2, RW_RW, 1);
@@ -616,7 +622,7 @@ TEST_F(registers, order_off_addresses_on_status)
 	}
 }
 
-/* On with the least claim, then the addresses, then the true fields. */
+/* Enable with the shortest length, write the addresses, then the final fields. */
 TEST_F(registers, order_on_addresses_fields)
 {
 	unsigned long on = dr7_on(0, RW_X, 1) | dr7_on(1, RW_X, 1);
@@ -635,8 +641,10 @@ TEST_F(registers, order_on_addresses_fields)
 	}
 }
 
-/* The fields alone, the addresses, the status, all on for a moment, the truth. */
-TEST_F(registers, order_fields_addresses_all_on_truth)
+/*
+ * Write the fields, the addresses and DR6, enable all for a moment, then the final DR7.
+ */
+TEST_F(registers, order_fields_addresses_all_on_final)
 {
 	unsigned long dr7 = dr7_on(3, RW_W, 4) | dr7_field(0, RW_W, 2);
 
@@ -720,7 +728,7 @@ TEST_F(tracees, refused_control_leaves_all_as_it_was)
 	EXPECT_EQ(0, dr_poke(&self->t, 3, DATA(129)));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, good));
 
-	/* 0 off, 1 other type, 2 new, 3 unaligned */
+	/* DR7: slot 0 off, slot 1 of another type, slot 2 new, slot 3 not aligned */
 	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, dr7_on(1, RW_X, 1) | dr7_on(2, RW_W, 1) |
 					 dr7_on(3, RW_W, 8)));
 	EXPECT_REGS(DATA(0), DATA(64), 0, DATA(129), good);
@@ -816,12 +824,12 @@ TEST_F(tracees, enabled_breakpoint_cannot_move_to_a_kernel_address)
 		EXPECT_EQ(-EINVAL, dr_poke(&self->t, 0, 0xffffffff81000000UL));
 		EXPECT_EQ(-EINVAL, dr_poke(&self->t, 0, ~0UL));
 		EXPECT_REGS(CODE(0), 0, 0, 0, dr7_on(0, types[i], 1));
-		/* This damages the function, which is not called any more. */
+		/* The store damages the function, which is not called any more. */
 		EXPECT_EQ(types[i] != RW_X, do_store(&self->t, CODE(0), 1));
 	}
 }
 
-/* A 64-bit tracer may name addresses that a 32-bit tracee cannot reach. */
+/* A 64-bit tracer may write addresses that a 32-bit tracee cannot access. */
 TEST_F(tracees, address_above_4g_is_accepted_for_any_tracee)
 {
 	EXPECT_EQ(0, dr_set(&self->t, 0, 0x100000000UL + DATA(0), dr7_on(0, RW_W, 4)));

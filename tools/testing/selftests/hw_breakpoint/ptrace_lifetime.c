@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * To whom ptrace's debug registers belong, for how long, and what they cost:
+ * The lifetime of the debug registers that ptrace shows, and their claims:
  *
- * - Each task has its own. A new process or thread starts with clean ones, a new
- *   program image too; they outlive the tracer, but not the task.
- * - A register takes a slot while it is enabled. When it is disabled, it keeps the
- *   slot until the task is resumed or let go: a debugger that disables, changes
- *   and enables what it has never finds its slots taken. If there is no slot left
- *   the write says ENOSPC, after it was found to be well-formed, and changes
- *   nothing; a refused write of any kind leaves no slot behind.
- * - perf breakpoints of the same task live beside them: each side sees its own
- *   hits, and those of perf neither stop the task nor show in DR6.
- * - They follow the task from CPU to CPU, and never fire for another.
+ * - Each task has registers of its own. They are clear in a new process or thread, and
+ *   after exec. They outlive the tracer, but not the task.
+ * - A slot that is enabled has a claim. A slot that is disabled keeps its claim until the
+ *   task is resumed or detached: a debugger that disables, changes and enables its slots
+ *   never finds that another request has got a register. If no register is available, the
+ *   write returns ENOSPC, after it was found to be valid, and changes nothing. No refused
+ *   write leaves a claim.
+ * - perf breakpoints of the same task are independent: each side gets its own hits, and
+ *   those of perf neither stop the task nor show in DR6.
+ * - The breakpoints follow the task from CPU to CPU, and are never hit by another task.
  */
 #include "ptrace_tracee.h"
 
 #define ALL_ON	(dr7_on(0, RW_W, 4) | dr7_on(1, RW_W, 4) | \
 		 dr7_on(2, RW_W, 4) | dr7_on(3, RW_W, 4))
 
-/* Watch four words, hit the third. */
+/* Watches four words, and hits the third one. */
 static int arm_all_and_hit(struct tracee *t)
 {
 	int n, err = 0;
@@ -38,7 +38,7 @@ static int arm_all_and_hit(struct tracee *t)
 	EXPECT_EQ(0UL, dr_peek(t, 7));			\
 } while (0)
 
-/* Poll what a task that runs on its own reports. */
+/* Polls a value that a task sets which runs on its own. */
 static bool wait_until(__s32 *what, __s32 value)
 {
 	static const struct timespec nap = { .tv_nsec = 2000000 };
@@ -144,7 +144,7 @@ TEST_F(new_task, has_registers_of_its_own)
 	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
 }
 
-/* ---- From here on: one tracee ---- */
+/* ---- Tests of one tracee ---- */
 
 FIXTURE(tracee) {
 	struct tracee t;
@@ -216,7 +216,7 @@ TEST_F(tracee, exec_of_a_thread_clears_the_registers)
 	ASSERT_LT(0, n);
 	self->t.sh->path[n] = '\0';
 	tracee_order(&thread, OP_EXEC, 0, 0);
-	/* The thread takes the pid of the leader, which is killed. */
+	/* The thread gets the pid of the leader, which is killed. */
 	ASSERT_EQ(0, ptrace(PTRACE_CONT, thread.pid, 0, 0));
 	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, __WALL));
 	ASSERT_EQ(PTRACE_EVENT_EXEC, tracee_event(&self->t));
@@ -261,7 +261,7 @@ TEST_F(tracee, detached_task_keeps_its_breakpoints)
 	self->t.sh->count = true;
 	ASSERT_EQ(0, ptrace(PTRACE_DETACH, self->t.pid, 0, 0));
 
-	/* Nobody is asked: the task gets the signal itself. */
+	/* There is no tracer: the task gets the signal. */
 	self->t.sh->go = 1;
 	ASSERT_TRUE(wait_until(&self->t.sh->result, 1));
 	EXPECT_EQ(1, self->t.sh->sig_count);
@@ -293,8 +293,8 @@ TEST_F(tracee, detached_task_dies_of_a_hit_that_it_does_not_expect)
 }
 
 /*
- * Detaches from @t, which a child attaches to, sets up with @fn and leaves by its exit;
- * returns the status of the child, or a negative errno.
+ * Detaches from @t. A child attaches to it, sets it up with @fn and exits. Returns the
+ * status of the child, or a negative errno.
  */
 static int hand_to_second_tracer(struct tracee *t, int (*fn)(struct tracee *t))
 {
@@ -388,7 +388,10 @@ TEST_F(tracee, disabled_registers_give_their_slots_back_when_the_task_is_resumed
 	EXPECT_EQ(DR6_CLEAN | 8, self->t.dr6);
 }
 
-/* All off, the addresses, all on, while everybody else wants the slots. */
+/*
+ * Disables all, writes the addresses, enables all, while other tasks request
+ * breakpoints.
+ */
 TEST_F(tracee, others_cannot_take_slots_while_they_are_rewritten)
 {
 	bool root = !geteuid();
@@ -409,11 +412,11 @@ TEST_F(tracee, others_cannot_take_slots_while_they_are_rewritten)
 			EXPECT_EQ(DR6_CLEAN | 1UL << n, self->t.dr6);
 		}
 	}
-	/* Killed in the middle of it, the task leaves nothing behind. */
+	/* The task is killed between these writes, and leaves no claim behind. */
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
 }
 
-/* They are as disabled as if they were not there. */
+/* Disabled registers are not enabled by other writes. */
 TEST_F(tracee, registers_that_were_disabled_do_not_come_back)
 {
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
@@ -458,7 +461,7 @@ TEST_F(tracee, death_of_the_tracer_gives_disabled_registers_back)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 }
 
-/* It may not come back to user mode for long: that makes no difference. */
+/* The claims are released even if the task stays in a system call for long. */
 TEST_F(tracee, task_that_goes_on_in_a_system_call_gives_disabled_registers_back)
 {
 	struct tracee t = { .fd = -1 };
@@ -472,7 +475,7 @@ TEST_F(tracee, task_that_goes_on_in_a_system_call_gives_disabled_registers_back)
 			syscall(SYS_pause);
 	}
 	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
-	/* To the beginning of pause() */
+	/* Run to the entry of pause(). */
 	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, t.pid, 0, 0));
 	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
 	ASSERT_TRUE(WIFSTOPPED(t.status));
@@ -529,7 +532,7 @@ TEST_F(tracee, refused_for_space_leaves_what_was_armed)
 	EXPECT_EQ(0, do_store(&self->t, DATA(132), 4));
 	EXPECT_EQ(1, do_store(&self->t, DATA(128), 4));
 	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
-	/* What needs no more slots is done. */
+	/* A write that needs no further register succeeds. */
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_RW, 8)));
 	EXPECT_EQ(1, do_load(&self->t, DATA(132), 4));
 }
@@ -567,7 +570,7 @@ TEST_F(tracee, a_slot_may_pass_from_one_register_to_another)
 	}
 }
 
-/* A tracer that holds all slots is not in its own way. */
+/* A tracer that has claimed all registers can still change them. */
 TEST_F(tracee, full_set_can_be_rearranged)
 {
 	unsigned long dr7 = dr7_on(0, RW_X, 1) | dr7_on(1, RW_RW, 8) | dr7_on(2, RW_W, 2) |
@@ -695,7 +698,7 @@ TEST_F(tracee, both_see_a_hit_at_the_same_address)
 	EXPECT_EQ(5, bp_count(self->fd[1]));
 }
 
-/* A trap of perf's is a trap: DR6 speaks of the last one. */
+/* A hit of a perf breakpoint is a #DB, too: DR6 is about the last one. */
 TEST_F(tracee, perf_hit_wipes_an_old_dr6)
 {
 	self->fd[0] = tracee_watch(self->t.pid, -1, DATA(0));
@@ -707,8 +710,8 @@ TEST_F(tracee, perf_hit_wipes_an_old_dr6)
 	EXPECT_EQ(DR6_CLEAN, dr_peek(&self->t, 6));
 }
 
-/* Whatever slots perf has taken first. */
-TEST_F(tracee, dr6_speaks_of_registers_not_of_slots)
+/* DR6 has the numbers of ptrace's registers, whatever slots perf uses. */
+TEST_F(tracee, dr6_has_numbers_of_registers_not_of_slots)
 {
 	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
 	ASSERT_EQ(0, dr_set(&self->t, 1, DATA(64), dr7_on(1, RW_W, 4)));
@@ -750,8 +753,8 @@ TEST_F(tracee, perf_events_come_and_go_under_armed_registers)
 }
 
 /*
- * A hit that perf alone consumes must not turn a block step into a single step.
- * The block is a whole function: it ends behind the call.
+ * A hit of a perf breakpoint must not turn a block step into a single step. The block
+ * is a whole function: the step ends after the call.
  */
 TEST_F(tracee, block_step_survives_a_perf_hit)
 {
@@ -815,7 +818,7 @@ TEST_F(tracee, neighbour_on_the_same_cpu_is_not_watched)
 	EXPECT_EQ(0, move_to(&self->t, 0));
 	EXPECT_EQ(0, move_to(&other, 0));
 
-	/* Each writes all the time where only the other is watched. */
+	/* Each task writes repeatedly to the word that only the other one watches. */
 	tracee_order(&self->t, OP_STORE_OFTEN, DATA(64), 4);
 	tracee_order(&other, OP_STORE_OFTEN, DATA(0), 4);
 	self->t.sh->count = 300;
@@ -843,7 +846,7 @@ static time_t now(void)
 	return ts.tv_sec;
 }
 
-/* Every value follows from @round; returns the line that went wrong, or 0. */
+/* All values are derived from @round; returns the line that failed, or 0. */
 static int stress_round(struct tracee *t, unsigned int round)
 {
 	unsigned long addr = DATA(64 * (round % 31)), dr7;

@@ -104,7 +104,7 @@ void tracee_stop(void)
 	syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGSTOP);
 }
 
-/* A breakpoint on the called function is hit in the handler, too. */
+/* An instruction breakpoint on the called function is hit in the handler, too. */
 static void tracee_on_usr1(int sig)
 {
 	(void)sig;
@@ -263,7 +263,7 @@ void tracee_main(int argc, char **argv)
 
 /* ----------------------------------------------------------- the tracer's side */
 
-/* More traps in one action than any test provokes: the tracee is in a loop. */
+/* More traps in one action than any test causes: then the tracee is in a loop. */
 #define MAX_TRAPS		64
 
 int dr_poke(struct tracee *t, int n, unsigned long value)
@@ -384,7 +384,7 @@ int tracee_spawn(struct tracee *t, bool unprivileged)
 	}
 	if (waitpid(t->pid, &t->status, 0) != t->pid || !WIFSTOPPED(t->status))
 		return -ECHILD;
-	/* The tracer looks at this wherever it fits: only the tracee's address matters. */
+	/* The tracer maps the file anywhere: only the tracee's address matters. */
 	t->sh = mmap(NULL, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd, 0);
 	if (t->sh == MAP_FAILED)
 		return -errno;
@@ -396,7 +396,7 @@ void tracee_kill(struct tracee *t)
 	if (!t->pid)
 		return;
 	kill(t->pid, SIGKILL);
-	/* A task that is stopped in its exit does not hear SIGKILL any more. */
+	/* A task that is stopped in its exit does not react to SIGKILL: resume it. */
 	ptrace(PTRACE_CONT, t->pid, 0, 0);
 	while (waitpid(t->pid, &t->status, __WALL) == t->pid && WIFSTOPPED(t->status))
 		ptrace(PTRACE_CONT, t->pid, 0, SIGKILL);
@@ -449,7 +449,7 @@ int tracee_watch(pid_t pid, int cpu, unsigned long addr)
 	return bp_open(&attr, pid, cpu);
 }
 
-/* The same as root, whoever the test acts as. */
+/* Temporarily as root, whatever user the test runs as. */
 static int free_slots_as_root(pid_t pid, int cpu)
 {
 	uid_t euid = geteuid();

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A tracee that does one thing at a time, and the debug registers that ptrace
+ * A tracee that executes one action at a time, and the debug registers that ptrace
  * shows of it.
  *
- * Tracer and tracee map one memory file at the same low address, so that a
- * 32-bit tracer reaches a 64-bit tracee and the other way round:
+ * Tracer and tracee map one memory file at the same low address, so that a 32-bit
+ * tracer can use the same addresses as a 64-bit tracee, and the other way round:
  *
- *	page 0	what to do, and what came of it
+ *	page 0	the action, and its result
  *	page 1	the data that is watched
  *	page 2	functions of the tracee's own instruction set: each adds one to
  *		the byte that its argument points to
  *
- * The tracee stops itself with SIGSTOP, does what page 0 says as soon as it is
- * resumed, and stops again. All traps in between belong to that one action. A
- * fork child and a thread of the tracee fall into the same loop.
+ * The tracee stops itself with SIGSTOP, executes the action in page 0 when it is
+ * resumed, and stops again. All traps in between belong to that action. A fork child
+ * and a thread of the tracee run the same loop.
  */
 #ifndef PTRACE_TRACEE_H
 #define PTRACE_TRACEE_H
@@ -31,7 +31,7 @@
 #define TRAP_HWBKPT		4
 #endif
 
-/* DR6 as it is read when no bit is set. */
+/* The value of DR6 with no bit set */
 #define DR6_CLEAN		0xffff0ff0UL
 #define DR6_STEP		0x4000UL
 #define DR6_HITS		0xfUL
@@ -43,21 +43,21 @@ enum dr7_rw { RW_X = 0, RW_W = 1, RW_IO = 2, RW_RW = 3 };
 #define DR7_LE			0x100UL
 #define DR7_FIELD(n, rw, code)	(((unsigned long)(rw) | (code) << 2) << (16 + 4 * (n)))
 
-/* The field of register @n for an access of @len bytes. */
+/* The fields of DR7 for an access of @len bytes, of register @n */
 unsigned long dr7_field(int n, enum dr7_rw rw, int len);
 
-/* DR7 with register @n enabled, and nothing else. */
+/* DR7 with only register @n enabled */
 unsigned long dr7_on(int n, enum dr7_rw rw, int len);
 
 /* ------------------------------------------------------------ the shared pages */
 
-/* Between where a heap can begin, up to 1 GiB, and what 32 bits can map */
+/* Above the highest start of a heap, 1 GiB, and below the limit of 32-bit programs */
 #define SHARED_BASE		0x50000000UL
 #define SHARED_PAGE		4096UL
 #define DATA(off)		(SHARED_BASE + SHARED_PAGE + (off))
 #define CODE(n)			(SHARED_BASE + 2 * SHARED_PAGE + 16 * (n))
 
-/* How far the first instruction of a function reaches. */
+/* Length of the first instruction of a function */
 #define CODE_STEP		2
 
 enum tracee_op {
@@ -65,13 +65,13 @@ enum tracee_op {
 	OP_STORE,
 	OP_LOAD,
 	OP_CALL,
-	/* Have the kernel write 4 bytes. */
+	/* Let the kernel write 4 bytes. */
 	OP_SYSCALL,
 	/* Store with SIGTRAP blocked. */
 	OP_STORE_BLOCKED,
-	/* Store @count times, giving up the CPU each time. */
+	/* Store @count times, and yield the CPU each time. */
 	OP_STORE_OFTEN,
-	/* Store with a SIGTRAP handler of one's own, then sleep until let go. */
+	/* Store with a SIGTRAP handler, then sleep until released. */
 	OP_STORE_ALONE,
 	OP_FORK,
 	OP_VFORK,
@@ -80,7 +80,7 @@ enum tracee_op {
 	OP_EXIT,
 };
 
-/* Laid out alike for 32-bit and 64-bit programs. */
+/* The layout is the same for 32-bit and 64-bit programs. */
 struct shared {
 	__u32 op;
 	__u32 len;
@@ -101,21 +101,21 @@ struct shared {
 void tracee_stop(void);
 
 /*
- * A test program begins with this: it may be the image that the tracee of another
- * one asked for with OP_EXEC. Does not return then.
+ * A test program calls this first: it may be the program that the tracee of another
+ * test executes with OP_EXEC. Does not return in this case.
  */
 void tracee_main(int argc, char **argv);
 
 /* ----------------------------------------------------------- the tracer's side */
 
 /**
- * struct tracee - a stopped task and what its last action brought
+ * struct tracee - a stopped task and the results of its last action
  * @pid:	the task
- * @fd:		the shared memory, -1 if this is not the owner
+ * @fd:		the shared memory, -1 if this task does not own it
  * @sh:		page 0
- * @status:	as waitpid() gave it last
+ * @status:	last result of waitpid()
  * @event_msg:	PTRACE_GETEVENTMSG at the last event
- * @dr6:	DR6 as read at the last trap
+ * @dr6:	DR6 at the last trap
  * @ip:		instruction pointer at the last trap
  * @si:		siginfo of the last trap
  */
@@ -133,7 +133,7 @@ struct tracee {
 int dr_poke(struct tracee *t, int n, unsigned long value);
 unsigned long dr_peek(struct tracee *t, int n);
 
-/* Address first, then control, as most debuggers do. */
+/* Writes the address first, then DR7, as most debuggers do. */
 int dr_set(struct tracee *t, int n, unsigned long addr, unsigned long dr7);
 
 /* Resume with @request and wait for the next stop. Returns its signal. */
@@ -141,13 +141,13 @@ int tracee_resume(struct tracee *t, int request, int sig);
 
 int tracee_event(struct tracee *t);
 
-/* Let the action come to its end. Returns the number of traps on the way. */
+/* Runs the action to its end. Returns the number of traps. */
 int tracee_finish(struct tracee *t);
 
 void tracee_order(struct tracee *t, enum tracee_op op, unsigned long addr, int len);
 int tracee_do(struct tracee *t, enum tracee_op op, unsigned long addr, int len);
 
-/* Resume into an action that ends in a stop of its own, and stay there. */
+/* Resumes into an action that ends in a stop of its own, and leaves the task there. */
 int tracee_begin(struct tracee *t, enum tracee_op op, unsigned long addr, int len);
 
 #define do_store(t, addr, len)	tracee_do(t, OP_STORE, addr, len)
@@ -162,15 +162,15 @@ int tracee_begin(struct tracee *t, enum tracee_op op, unsigned long addr, int le
 int tracee_spawn(struct tracee *t, bool unprivileged);
 void tracee_kill(struct tracee *t);
 
-/* Have the tracee execute the test program @name from our own directory. */
+/* Lets the tracee execute the test program @name in the directory of this program. */
 int tracee_become(struct tracee *t, const char *name);
 
-/* Data as the tracer sees it. */
+/* The data at the tracer's address */
 __u8 *tracee_data(struct tracee *t, unsigned long addr);
 
 /*
- * A new task that @op makes out of @t: both are left stopped, the new one before
- * it has run a single instruction.
+ * Executes @op, which creates a new task: leaves both stopped, the new task before its
+ * first instruction.
  */
 int tracee_split(struct tracee *t, enum tracee_op op, struct tracee *new);
 
@@ -180,9 +180,10 @@ int tracee_split(struct tracee *t, enum tracee_op op, struct tracee *new);
 int tracee_watch(pid_t pid, int cpu, unsigned long addr);
 
 /*
- * The postcondition of each test: no task holds a slot. A CPU counts the
- * task that holds most, so a slot that a dead task kept is missed there. Who may
- * not open breakpoints for a CPU asks a new child.
+ * The postcondition of each test: no task has a claim left. A request for a CPU is
+ * checked against the task with the most claims, so it also finds the claim of a task
+ * that has exited. A test that may not open breakpoints for a CPU checks a new child
+ * instead.
  */
 bool all_slots_are_free(void);
 

@@ -80,7 +80,7 @@ void store_step(void *p)
 	bp_settle(p);
 }
 
-/* ----------------------------------------------------------------- what was seen */
+/* ----------------------------------------------------------------- signals */
 
 __thread struct seen seen[MAX_SEEN];
 
@@ -342,7 +342,7 @@ int exec_self(const char *mode)
 	return errno;
 }
 
-/* The new image: there is no handler, and whatever is due would kill it. */
+/* The new image has no handler, so a signal of an old hit would kill it. */
 static int new_image(const char *mode)
 {
 	if (!strcmp(mode, "clean")) {
@@ -366,10 +366,10 @@ static int new_image(const char *mode)
 	}
 	if (!strcmp(mode, "spin")) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* Others have to start as well. */
+		/* Other tasks need the CPU to start. */
 		CHECK(!setpriority(PRIO_PROCESS, 0, 19));
 		CHECK(write(STDOUT_FILENO, "", 1) == 1);
-		/* No PAUSE: each one makes TCG leave the CPU, for 2 instructions. */
+		/* No PAUSE: TCG would stop this CPU and go on to the next each time. */
 		for (;;)
 			asm volatile("");
 	}
@@ -384,7 +384,7 @@ static void __attribute__((constructor)) after_exec(void)
 		_exit(new_image(mode));
 }
 
-/* ---------------------------------------------------- what several files share */
+/* ---------------------------------------------------- helpers of several test files */
 
 __thread int *counted;
 
@@ -426,7 +426,7 @@ int run_laps(int me)
 		NOTE(bad, nr_seen == before + 1);
 		NOTE(bad, was_seen(before, word(0), DATA(0), SYNC));
 		NOTE(bad, seen[before % MAX_SEEN].step == i);
-		/* The other one is due when the CPU goes on. */
+		/* SIGTRAP is blocked, so this hit is kept across the context switch. */
 		block();
 		bp_store(word(1), 1);
 		CHECK(write(lap[(me + 1) % MEMBERS][1], &token, 1) == 1);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * attr.sigtrap: a hit becomes a SIGTRAP in the thread that made it.
+ * attr.sigtrap: a hit gives a SIGTRAP to the thread that made it.
  *
  * The rule: a hit made while SIGTRAP is not blocked gives a signal before the next
- * instruction, with the address and the event's sig_data at the time of the hit, to
- * the thread that made it. If one instruction hits several breakpoints, each gives a
- * signal. Hits made while SIGTRAP is blocked, by the kernel on behalf of the thread,
- * or of events that are no breakpoints coalesce: the first one is seen. With bit 2
- * of attr.config each hit of a breakpoint gives a signal, up to a limit. An event
- * that is closed or disabled drops its hits that are not pending yet. No hit is ever
- * seen by another task or by another program image.
+ * instruction, with the address and the event's sig_data at the time of the hit, to the
+ * thread that made it. If one instruction hits several breakpoints, each gives a
+ * signal. These hits coalesce into the signal of the first one: hits made while SIGTRAP
+ * is blocked, hits by the kernel on behalf of the thread, and hits of events that are
+ * not breakpoints. With bit 2 of attr.config each hit of a breakpoint gives a signal,
+ * up to a limit. An event that is closed or disabled drops its hits whose signals are
+ * not pending yet. No other task and no other program image gets the signal of a hit.
  *
- * Built as 64-bit, as ia32 and as x32 program: each has a layout of siginfo of its own.
+ * Built as 64-bit, as ia32 and as x32 program: each ABI has its own layout of siginfo.
  */
 #ifndef SIGTRAP_H
 #define SIGTRAP_H
@@ -29,8 +29,8 @@
 #define ASYNC			TRAP_PERF_FLAG_ASYNC
 
 /*
- * Programs with 32-bit pointers repeat a tenth as often: what repetition finds does not
- * depend on the ABI.
+ * Programs with 32-bit pointers repeat a tenth as often: the results of repetition do
+ * not depend on the ABI.
  */
 #ifdef __LP64__
 #define TIMES(n)		(n)
@@ -38,10 +38,13 @@
 #define TIMES(n)		((n) / 10)
 #endif
 
-/* attr.config: each hit gives a signal. */
+/* Bit 2 of attr.config, HW_BREAKPOINT_SIGTRAP_QUEUE */
 #define SIGTRAP_QUEUE		(1ULL << 2)
 
-/* Hits of such an event that are kept: in the event, and one that is pending. */
+/*
+ * Number of hits of such an event that give signals: those in the event, and one whose
+ * signal is pending
+ */
 #define KEPT_MIN		32
 #define KEPT_MAX		33
 
@@ -54,9 +57,9 @@
 #endif
 
 /*
- * count_func() adds one to *n with the instruction at count_insn; the next one is at
- * count_next. step_func() and step_store_func() go through their middle with the
- * trap flag set.
+ * count_func() adds one to *n with the instruction at count_insn; the next instruction
+ * is at count_next. step_func() and step_store_func() execute their middle part with
+ * the trap flag set.
  */
 void ASM_CALL count_func(void *n);
 
@@ -66,21 +69,21 @@ void ASM_CALL step_store_func(void *p);
 
 extern const char count_insn[], count_next[], step_insn[];
 
-/* Something to watch; what is told of it is told by its number. */
+/* The word i of the test page; DATA(i) is the sig_data of its event. */
 char *word(int i);
 
 #define DATA(i)			(0x51670000UL + (i))
 
-/* How often store_step() got behind its store. */
+/* Number of times that store_step() has executed the instruction after its store */
 extern __thread volatile int steps;
 
 void store_step(void *p);
 
-/* ----------------------------------------------------------------- what was seen */
+/* ----------------------------------------------------------------- signals */
 
 /*
- * The fields of the signal where the ABI has them: a program with 64-bit pointers
- * has a hole before them, and an x32 program the layout of an ia32 one.
+ * The fields of siginfo at their place in the ABI: a program with 64-bit pointers has
+ * padding before them, and an x32 program has the layout of ia32.
  */
 struct trap_info {
 	__s32 signo;
@@ -97,10 +100,10 @@ struct trap_info {
 
 /**
  * struct seen - a signal of a hit
- * @info: what it says
- * @ip: where the thread stood
- * @step: how often it got behind a store_step()
- * @depth: handlers that were running already
+ * @info: its siginfo
+ * @ip: instruction pointer of the thread
+ * @step: value of steps
+ * @depth: number of handlers that were already running
  */
 struct seen {
 	struct trap_info info;
@@ -111,7 +114,7 @@ struct seen {
 
 #define MAX_SEEN		256
 
-/* Each thread takes down what it gets. */
+/* Each thread records its own signals. */
 extern __thread struct seen seen[MAX_SEEN];
 
 extern __thread volatile int nr_seen, nr_traced, nr_other, depth;
@@ -123,7 +126,7 @@ bool was_seen(int nr, const void *addr, unsigned long data, __u32 flags);
 void expect_seen(struct __test_metadata *_metadata, int nr, const void *addr, unsigned long data,
 		 __u32 flags);
 
-/* That of a hit of word(i) by its own event */
+/* Expects the signal of a hit of word(i) by its own event. */
 void expect_word(struct __test_metadata *_metadata, int nr, int i, __u32 flags);
 
 void block(void);
@@ -131,35 +134,41 @@ void unblock(void);
 bool is_pending(void);
 
 /*
- * Takes a SIGTRAP that is pending; returns its code, or a negative errno if there is
- * none. The C library of ia32 would ask for it with a 32-bit time.
+ * Takes a pending SIGTRAP; returns its code, or a negative errno if none is pending.
+ * The C library of ia32 would use a system call with a 32-bit time.
  */
 int take_pending(struct trap_info *taken);
 
 void send_trap_to_self(void);
 
-/* In a child, where nothing may be expected: says what is wrong and fails. */
+/*
+ * For children, which cannot use EXPECT_*(): print the condition, and exit with
+ * failure.
+ */
 #define CHECK(cond)							\
 	do {								\
 		if (!(cond)) {						\
-			fprintf(stderr, "# %s:%d: not so: %s\n",	\
+			fprintf(stderr, "# %s:%d: failed: %s\n",	\
 				__FILE__, __LINE__, #cond);		\
 			return 1;					\
 		}							\
 	} while (0)
 
-/* The same where others wait for what comes next: goes on, and says the first. */
+/*
+ * The same for a worker, on which other tasks wait: print the first condition that
+ * fails, and continue.
+ */
 #define NOTE(bad, cond)							\
 	do {								\
 		if (!(cond) && !(bad)++) {				\
-			fprintf(stderr, "# %s:%d: not so: %s\n",	\
+			fprintf(stderr, "# %s:%d: failed: %s\n",	\
 				__FILE__, __LINE__, #cond);		\
 		}							\
 	} while (0)
 
 /* ------------------------------------------------------------------------- events */
 
-/* Whether the events that are opened from now on have SIGTRAP_QUEUE */
+/* Events that are opened from now on have SIGTRAP_QUEUE. */
 extern bool queue;
 
 struct perf_event_attr trap_attr(const void *addr, unsigned long data);
@@ -168,10 +177,10 @@ struct perf_event_attr insn_attr(const void *addr, unsigned long data);
 int watch(int i);
 int watch_insn(const void *addr, unsigned long data);
 
-/* Kernel-mode hits as well, which takes a privilege. */
+/* Includes hits in kernel mode, which requires a privilege. */
 int watch_kernel(int i, unsigned int type);
 
-/* A nap, so that others run */
+/* A short sleep, so that other tasks run */
 void nap(void);
 
 /* ------------------------------------------------------------------------ workers */
@@ -184,7 +193,7 @@ enum { W_WATCH, W_HIT, W_HIT_0, W_HIT_1, W_BLOCK, W_UNBLOCK, W_SEEN, W_CHECK, W_
 void hit_words(void);
 int watch_words(void);
 
-/* Is what was seen the hits of hit_words(), and nothing else? */
+/* Returns true if the signals were those of hit_words(), and no others. */
 bool words_were_seen(__u32 flags);
 
 long worker(int cmd, void *arg);
@@ -193,7 +202,7 @@ long worker(int cmd, void *arg);
 
 int exec_self(const char *mode);
 
-/* ---------------------------------------------------- what several files share */
+/* ---------------------------------------------------- helpers of several test files */
 
 extern __thread int *counted;
 void look_at_counted(int nr);
@@ -206,12 +215,16 @@ int change_event(int fd, int what, const void *addr, unsigned long data);
 #define LAPS			TIMES(200)
 
 /*
- * The members of a family hand on a token, so that the CPU goes from one of them to
- * the next; who has it makes a hit. Contexts that are alike may be swapped then.
+ * The members of a family pass a token, so that the CPU switches from one of them to
+ * the next; the member with the token makes a hit. perf may swap their contexts at
+ * these switches.
  */
 int run_laps(int me);
 
-/* Opens the events of run_laps(), which the family inherits; gives the first the token. */
+/*
+ * Opens the events of run_laps(), which the family inherits; gives the token to the
+ * first member.
+ */
 int prepare_laps(struct __test_metadata *_metadata, int fd[2]);
 
 struct perf_event_attr other_attr(__u32 type, __u64 config);

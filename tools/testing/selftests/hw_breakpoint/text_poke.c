@@ -147,7 +147,7 @@ const char *what_is_wrong(const struct perf_event_header *h, size_t trailer)
 	if (h->size != poke_size(r) + trailer)
 		return "size does not fit the lengths";
 	if (!r->old_len && !r->new_len)
-		return "tells of no byte";
+		return "has no bytes";
 	if (r->old_len && r->new_len && r->old_len != r->new_len)
 		return "lengths differ";
 	if (r->old_len > 4096 || r->new_len > 4096)
@@ -462,7 +462,7 @@ bool find_mapping(unsigned long addr, unsigned long *start, unsigned long *end)
 	if (f)
 		fclose(f);
 	bp_write_file(KPTR_RESTRICT, saved);
-	/* The last page is a guard and has no memory. */
+	/* The last page is a guard page without memory. */
 	*end -= sysconf(_SC_PAGESIZE);
 	return found;
 }

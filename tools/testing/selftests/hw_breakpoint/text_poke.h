@@ -2,12 +2,12 @@
 /*
  * PERF_RECORD_TEXT_POKE: records of changes of the kernel's text.
  *
- * The rule: every change of a byte of kernel text after boot is in a record, and the
- * records, put in order by their time, take an old copy of the text to a new one and back
+ * The rule: every change of a byte of kernel text after boot is recorded. The records,
+ * in order of their time, transform an old copy of the text into a new one and back
  * again, byte for byte. After the time of a record no CPU executes the old text.
  *
- * An event of a CPU gets the changes which that CPU makes, so the tests have one for each
- * CPU.
+ * An event of a CPU gets the changes that this CPU makes, so the tests open one event
+ * for each CPU.
  */
 #ifndef TEXT_POKE_H
 #define TEXT_POKE_H
@@ -16,7 +16,7 @@
 
 #include "bp_test.h"
 
-/* Thousands of instructions are changed, each with interrupts to all CPUs. */
+/* The tests change thousands of instructions, each with interrupts of all CPUs. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	600
 
@@ -30,15 +30,17 @@
 #define KPTR_RESTRICT	"/proc/sys/kernel/kptr_restrict"
 #define KGDBTS		"/sys/module/kgdbts/parameters/kgdbts"
 
-/* A tracepoint that is switched by take_copy() alone */
+/* A tracepoint that only take_copy() enables and disables */
 #define BARRIER		TRACING "/events/signal/signal_generate/enable"
 #define INT3		0xcc
 #define MAX_AREAS	8
 #define MAX_REPORTED	20
 
-/* ------------------------------------------------------------------ listeners */
+/*
+ * ------------------------------------------------------------------ events that record
+ */
 
-/* The trailer of the records of a listener made by poke_attr() */
+/* The trailer of the records of an event that was opened with poke_attr() */
 struct trailer {
 	__u32 pid, tid;
 	__u64 time;
@@ -57,7 +59,7 @@ struct poke {
 	const unsigned char *new;
 };
 
-/* A listener keeps the records of its ring in a log. */
+/* A listener is an event, and a log of the records from its ring. */
 struct listener {
 	int cpu;
 	int fd;
@@ -69,17 +71,17 @@ struct listener {
 
 struct perf_event_attr poke_attr(void);
 
-/* The same for a breakpoint that is never hit */
+/* Like poke_attr(), for a breakpoint that is never hit */
 struct perf_event_attr breakpoint_attr(void);
 
 int listen_with(struct listener *l, struct perf_event_attr *attr, pid_t pid, int cpu, int pages);
 void drain(struct listener *l);
 void unlisten(struct listener *l);
 
-/* The record at *pos of the log, which moves behind it; NULL at the end. */
+/* Returns the record at *pos of the log, and advances *pos; NULL at the end. */
 struct perf_event_header *next_record(struct listener *l, size_t *pos);
 
-/* The part of a record that the kind says, without its trailer */
+/* A PERF_RECORD_TEXT_POKE without its trailer */
 struct text_poke {
 	struct perf_event_header header;
 	__u64 addr;
@@ -93,36 +95,37 @@ bool decode_body(const struct perf_event_header *h, struct poke *p);
 bool decode(const struct perf_event_header *h, struct poke *p);
 
 /*
- * Checks what holds for any record; returns a reason why it is wrong, or NULL. Both
- * lengths differ only where text begins, or ceases, to be text.
+ * Checks rules that hold for any record; returns the reason why it is wrong, or NULL.
+ * The two lengths may differ only if text begins or ceases to be there.
  */
 const char *what_is_wrong(const struct perf_event_header *h, size_t trailer);
 
-/* The pokes in the log for which the function is true */
+/* Returns the number of records in the log for which the function is true. */
 int count_if(struct listener *l, bool (*is_it)(const struct poke *p, __u64 addr, __u32 len),
 	     __u64 addr, __u32 len);
 
-/* Pokes at exactly this address; all of the log if it is 0 */
+/* Returns the number of records with exactly this address; of all records if it is 0. */
 int count_at(struct listener *l, __u64 addr);
 
 void forget(struct listener *l);
 
 /* --------------------------------------------------------------------- probes */
 
-/* Functions to put a probe on: nothing depends on one of them in particular. */
+/* Functions for kprobes; no test depends on a particular one. */
 #define NR_PROBED	8
 
 extern const char * const probed[NR_PROBED];
 
 /*
- * A probe of perf's own, gone with its descriptor. The text is changed when it
- * is opened and when it is closed, by the caller.
+ * Opens a kprobe through perf, which exists as long as the descriptor is open. The
+ * caller changes text when it opens and closes the descriptor.
  */
 int open_kprobe(const char *func, unsigned long offset, bool ret);
 
 /*
- * Behind the place where ftrace calls, so that it is a breakpoint. Where the
- * next instruction begins the kernel knows: it refuses the rest.
+ * Opens a kprobe after the location where ftrace calls, so that it is a software
+ * breakpoint. Tries offsets until the kernel accepts one: it refuses those inside an
+ * instruction.
  */
 int open_inner_kprobe(const char *func, unsigned long *offset);
 
@@ -137,19 +140,22 @@ int open_inner_kprobe(const char *func, unsigned long *offset);
 int sys_bpf(int cmd, union bpf_attr *attr);
 int load_insns(int type, const struct bpf_insn *insn, int nr);
 
-/* Returns result, and is as long as nr instructions make it. */
+/* Loads a program that returns result and has nr instructions. */
 int load_program(int type, int result, int nr);
 
 /*
- * What a program must say of itself so that others can be called where it
- * begins: that it is a function, the only one, named "target", of one pointer.
+ * Loads a program with BTF, so that other programs can be attached to its start: the
+ * BTF has one function, named "target", with one pointer as argument.
  */
 int load_target(void);
 
-/* Runs before or after the target, as long as the descriptor of its link is open. */
+/*
+ * Attaches a program before or after the target, as long as the descriptor of its link
+ * is open.
+ */
 int attach_to(int target, int where);
 
-/* Where the program was put, and how long it is; false if it was not compiled */
+/* Returns address and length of a program's text; false if it was not compiled. */
 bool program_text(int fd, __u64 *addr, __u32 *len);
 
 __u64 program_runs(int fd);
@@ -158,8 +164,8 @@ int run_program(int fd, int times);
 /* ---------------------------------------------------------------- kernel text */
 
 /*
- * A stretch of text that is alive throughout. A byte is unknown where a record
- * says that text began, or ceased, to be there.
+ * An area of text that exists throughout. A byte is unknown if a record has text that
+ * begins or ceases there.
  */
 struct area {
 	const char *name;
@@ -174,20 +180,23 @@ struct area {
 
 bool read_kcore(unsigned long start, void *buf, size_t size);
 
-/* The symbol that an address belongs to */
+/* Returns the symbol that contains an address. */
 const char *name_of(unsigned long addr);
 
 const char *hex(const unsigned char *p, size_t len);
 
-/* The mapping an address is in; kernel addresses are only told to those restricted */
+/*
+ * Returns the mapping that contains an address. Sets kernel.kptr_restrict to 1 meanwhile:
+ * with 0 the addresses in /proc/vmallocinfo are hashed.
+ */
 bool find_mapping(unsigned long addr, unsigned long *start, unsigned long *end);
 
-/* Sums up what was lost, and counts the pokes. */
+/* Adds up the lost records, and counts the others. */
 void count_all(struct listener *l, int *pokes, long long *lost, int *lost_records);
 
 #ifdef TEXT_POKE_FIXTURE
 
-/* A fixture whose tests change one byte: that of an instruction with a probe */
+/* A fixture whose tests change one byte: that of an instruction with a kprobe */
 FIXTURE(record)
 {
 	struct perf_event_attr attr;
@@ -242,7 +251,7 @@ FIXTURE_TEARDOWN(record)
 	bp_teardown(_metadata);
 }
 
-/* Twice: the probe in, the probe out */
+/* Changes text twice: sets and removes the kprobe. */
 static inline void poke_twice(struct __test_metadata *_metadata, FIXTURE_DATA(record) *self)
 {
 	int fd = open_kprobe(self->func, self->offset, false);

@@ -2,11 +2,12 @@
 /*
  * Counts the writes of debug registers in each round of the bench program.
  *
- * A plugin of QEMU's TCG, version 9.1 or newer. Writes a line with the number of
- * writes by all CPUs for each round, which stands between mark_begin() and
- * mark_end() of ../bench.c, to the file that the argument out= names.
+ * A plugin of QEMU TCG, version 9.1 or newer. For each round, which is enclosed in
+ * mark_begin() and mark_end() of ../bench.c, it writes a line with the number of writes
+ * by all CPUs to the file that the argument out= names.
  *
- * The functions of QEMU are declared here: distributions do not package the header.
+ * The functions of QEMU are declared here, because distributions do not package the
+ * header.
  */
 #include <stddef.h>
 #include <stdint.h>

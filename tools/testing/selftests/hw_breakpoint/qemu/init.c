@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * PID 1 of the virtual machine that the breakpoint tests run in.
+ * PID 1 of the virtual machine that the breakpoint tests run in, or, in one that
+ * boots a distribution, a service of its init.
  *
  * What to do comes from the kernel command line, hwbp.mode= one of:
  *
@@ -47,6 +48,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -67,24 +69,24 @@
 #define MAX_SUITES	128
 #define MAX_WORDS	32
 
-/* What one suite may print before it counts as run wild. */
+/* Maximum output of one suite; a suite that prints more is killed. */
 #define OUTPUT_LIMIT	(4L << 20)
 
-/* How long killed processes get to go away before they count as stuck. */
+/* Time for killed processes to exit, in seconds; then they count as stuck. */
 #define REAP_SECONDS	10
 
-/* How often the host is told that the machine makes progress, in seconds. */
+/* Interval of the lines on the pulse port, in seconds */
 #define PULSE_SECONDS	5
 
-/* A test that takes longer is marked in the document, in seconds. */
+/* A test that takes longer gets a comment in the document, in seconds. */
 #define SLOW_SECONDS	3
 
-/* kmemleak reports only what is unreferenced and older than five seconds. */
+/* kmemleak reports only unreferenced objects that are older than five seconds. */
 #define KMEMLEAK_AGE	6
 
 /*
- * Taints that say nothing about health: KUnit ran (18), a module from outside
- * the tree (12), an unsigned module (13).
+ * Taint flags that are no failure: KUnit ran (18), a module from outside the tree (12),
+ * an unsigned module (13).
  */
 #define TAINTS_IGNORED	(1UL << 18 | 1UL << 12 | 1UL << 13)
 
@@ -95,70 +97,70 @@
 #define __printf(a, b)	__attribute__((__format__(printf, a, b)))
 #endif
 
-/* How the output of a program becomes subtests. */
+/* How the output of a program is converted to subtests */
 enum format {
-	/* It speaks TAP or KTAP itself. */
+	/* The program prints TAP or KTAP. */
 	FORMAT_TAP,
-	/* "[OK]", "[FAIL]" and "[SKIP]" at the start of a line. */
+	/* The program prints "[OK]", "[FAIL]" and "[SKIP]" at the start of a line. */
 	FORMAT_MARKS,
-	/* It has no subtests; its exit status is the one subtest. */
+	/* The program has no subtests; its exit status is the one subtest. */
 	FORMAT_EXIT,
-	/* Not a program: a KUnit suite that ran at boot. */
+	/* Not a program, but a KUnit suite that ran at boot */
 	FORMAT_KUNIT,
 };
 
 struct suite {
 	/* "ours/ptrace_regs", "stock/ptrace/vmaccess", "kunit/hw_breakpoint" */
 	char *name;
-	/* Time limit in seconds. */
+	/* Time limit in seconds */
 	long timeout;
-	/* Fewest CPUs it makes sense with. */
+	/* Minimum number of CPUs */
 	long min_cpus;
 	enum format format;
-	/* The feature it needs and the layer lacks, or NULL. */
+	/* A feature that the suite needs and the VM lacks, or NULL */
 	char *lacks;
-	/* argv of the program, run in the directory of its file. */
+	/* argv of the program, which runs in the directory of its file */
 	char **argv;
 };
 
-/* What has been seen of the suite that runs. */
+/* Results so far of the suite that runs */
 struct tally {
 	int passed;
 	int failed;
 	long bytes;
-	/* When the last test ended. */
+	/* Time at which the last test ended */
 	double last;
 };
 
 static struct suite suites[MAX_SUITES];
 static int nr_suites;
 
-/* Words of the "missing" lines in the suites file. */
+/* Words of the "missing" lines in the suites file */
 static char *missing[MAX_WORDS];
 static int nr_missing;
 
-/* The KTAP document; each line goes out when it is complete. */
+/* The KTAP document; each line is flushed when it is complete. */
 static FILE *doc;
 
-/* Becomes readable when a child has ended. */
+/* A file descriptor that becomes readable when a child has exited */
 static int child_fd;
 
-/* The ports org.hwbp.pulse and org.hwbp.host, or -1. */
+/* The ports org.hwbp.pulse and org.hwbp.host, or -1 */
 static int pulse_fd = -1;
 static int host_fd = -1;
 
-/* For the pulse: suites that are done, and what all of them reported. */
+/* For the pulse: number of suites that are done, and results of all of them */
 static int suites_done;
 static int total_passed;
 static int total_failed;
 
 static char cmdline[4096];
 
-/* ---- leaving ----------------------------------------------------------- */
+/* ---- end of the machine ------------------------------------------------ */
 
 /*
- * The runner starts QEMU with -no-reboot, so a reset ends it.  A panic ends the
- * same way; what tells them apart is END_MARK.
+ * The runner starts QEMU with -no-reboot, so a reset ends QEMU. A panic does the same;
+ * only a normal end writes END_MARK.
  */
 static void __noreturn leave(void)
 {
@@ -195,7 +197,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Writes a sysctl or a control file; false where the kernel has none. */
+/* Writes a sysctl or a control file; returns false if the kernel does not have it. */
 static bool put(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -208,7 +210,7 @@ static bool put(const char *path, const char *text)
 	return ok;
 }
 
-/* Reads a whole file and ends it with a NUL; NULL if it cannot be read. */
+/* Reads a whole file and adds a NUL; returns NULL if it cannot be read. */
 static char *slurp(const char *path, size_t *size)
 {
 	size_t len = 0, room = 4096;
@@ -260,7 +262,7 @@ static const char *parameter(const char *key, const char *fallback)
 	return fallback;
 }
 
-/* ---- setting the machine up -------------------------------------------- */
+/* ---- setting up the machine -------------------------------------------- */
 
 static void try_mount(const char *type, const char *dir)
 {
@@ -291,9 +293,9 @@ static void mount_filesystems(void)
 }
 
 /*
- * perf_event_paranoid 1: an unprivileged task may watch itself in user mode,
- * but neither the kernel nor a whole CPU.  The tests count on it, and set
- * another value themselves where they need one.
+ * perf_event_paranoid 1: an unprivileged task may watch itself in user mode, but
+ * neither the kernel nor a whole CPU. The tests expect this value, and set another one
+ * if they need it.
  */
 static void set_sysctls(void)
 {
@@ -342,7 +344,7 @@ static void watch_children(void)
 		give_up("signalfd: %s", strerror(errno));
 }
 
-/* Opens the virtio serial port of that name, or returns -1. */
+/* Opens the virtio serial port of that name; returns -1 on failure. */
 static int open_port(const char *name, int flags)
 {
 	DIR *dir = opendir("/sys/class/virtio-ports");
@@ -365,7 +367,7 @@ static int open_port(const char *name, int flags)
 	return fd;
 }
 
-/* The ports appear a moment after the device, with a message from the host. */
+/* The ports appear some time after the device, with a message from the host. */
 static int wait_for_port(const char *name, int flags)
 {
 	int fd, tries;
@@ -393,8 +395,8 @@ static void open_document(void)
 /* ---- time limits and progress ------------------------------------------ */
 
 /*
- * The clock of time limits.  The host writes its reading once a second, as a
- * line; the last one that came holds.
+ * The clock of time limits. The host writes its value once a second, as a line; the
+ * last one that was received is used.
  */
 static double limit_clock(void)
 {
@@ -447,9 +449,9 @@ static enum format parse_format(const char *word)
 }
 
 /*
- * What the comma-separated patterns of hwbp.only= say: the last that matches
- * decides, and says no if it begins with "!".  Without a match it is no, unless
- * the first begins with "!".
+ * Applies the comma-separated patterns of hwbp.only=: the last one that matches
+ * decides; it deselects the suite if it begins with "!". A suite that matches none is
+ * selected only if the first pattern begins with "!".
  */
 static bool wanted(const char *name)
 {
@@ -526,7 +528,10 @@ static void parse_line(char *line)
 		missing[nr_missing++] = words[i];
 }
 
-/* Suites that KUnit ran and nobody listed are reported as well. */
+/*
+ * Adds KUnit suites that ran and are not in the list, so that they are reported as
+ * well.
+ */
 static void add_unlisted_kunit(void)
 {
 	DIR *dir = opendir(KUNIT_DIR);
@@ -567,7 +572,7 @@ static void load_suites(void)
 
 /* ---- running a program ------------------------------------------------- */
 
-/* Starts argv in the directory of its file, with these two as its output. */
+/* Starts argv in the directory of its file, with its output to out and err. */
 static pid_t start(char **argv, int out, int err)
 {
 	char *dir, *slash;
@@ -596,8 +601,8 @@ static pid_t start(char **argv, int out, int err)
 }
 
 /*
- * Reaps whatever has ended, orphans included: a test may wait for the pid of a
- * grandchild to go away.  True once pid itself is among them.
+ * Reaps all processes that have exited, orphans included: a test may wait until the pid
+ * of a grandchild no longer exists. Returns true if pid is among them.
  */
 static bool reap(pid_t pid, int *status)
 {
@@ -617,8 +622,40 @@ static bool reap(pid_t pid, int *status)
 	return found;
 }
 
+/* Sends SIGKILL to the children. Theirs become children of this process. */
+static void kill_children(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[PATH_MAX], *text, *name_end;
+		int parent = 0;
+
+		if (!isdigit(entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		text = slurp(path, NULL);
+		name_end = text ? strrchr(text, ')') : NULL;
+		if (name_end && sscanf(name_end, ") %*c %d", &parent) == 1 && parent == getpid())
+			kill(atoi(entry->d_name), SIGKILL);
+		free(text);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* As PID 1 all processes but this one, else those that come from this one */
+static void kill_others(void)
+{
+	if (getpid() == 1)
+		kill(-1, SIGKILL);
+	else
+		kill_children();
+}
+
 /*
- * Kills every process but this one and waits for them.  Returns false if some
+ * Kills every process that a suite may have left and waits for them.  Returns false if some
  * would not die, which means that they are stuck in the kernel; where, goes to
  * the console.
  */
@@ -626,25 +663,27 @@ static bool kill_all(void)
 {
 	double deadline = now() + REAP_SECONDS;
 
-	kill(-1, SIGKILL);
+	kill_others();
 	while (waitpid(-1, NULL, WNOHANG) >= 0) {
 		if (now() > deadline) {
 			put("/proc/sysrq-trigger", "w");
 			return false;
 		}
 		usleep(2000);
+		if (getpid() != 1)
+			kill_children();
 	}
 	return true;
 }
 
-/* ---- turning output into subtests -------------------------------------- */
+/* ---- converting output to subtests ------------------------------------- */
 
 static bool starts(const char *line, const char *what)
 {
 	return !strncmp(line, what, strlen(what));
 }
 
-/* Where the time of a suite goes. */
+/* Adds a comment to the document about a test that took long. */
 static void note_time(struct tally *t)
 {
 	if (now() - t->last > SLOW_SECONDS)
@@ -663,8 +702,8 @@ static void subtest(struct tally *t, bool ok, const char *name, const char *dire
 }
 
 /*
- * The selftests in tools/testing/selftests/x86 print "[OK]\ttext".  The text
- * is the name of the subtest.
+ * The selftests in tools/testing/selftests/x86 print "[OK]\ttext". The text is used as
+ * the name of the subtest.
  */
 static void marks_line(struct tally *t, const char *line)
 {
@@ -678,7 +717,7 @@ static void marks_line(struct tally *t, const char *line)
 		fprintf(doc, "    # %s\n", line);
 }
 
-/* Only what KTAP knows goes through as it is; the rest becomes a comment. */
+/* Lines of KTAP are copied; all others become comments. */
 static void tap_line(struct tally *t, const char *line)
 {
 	const char *text = line + strspn(line, " ");
@@ -700,7 +739,7 @@ static void output_line(const struct suite *suite, struct tally *t, char *line, 
 {
 	size_t i;
 
-	/* What is not printable would only confuse who reads the document. */
+	/* Replace characters that are not printable, which could confuse readers. */
 	for (i = 0; line[i]; i++)
 		if (!isprint((unsigned char)line[i]) && line[i] != '\t')
 			line[i] = '?';
@@ -714,7 +753,7 @@ static void output_line(const struct suite *suite, struct tally *t, char *line, 
 		fprintf(doc, "    # %s\n", line);
 }
 
-/* What a suite writes to one of its two outputs, cut into lines. */
+/* One of the two outputs of a suite, split into lines */
 struct reader {
 	int fd;
 	bool is_err;
@@ -729,7 +768,7 @@ static void flush_line(const struct suite *suite, struct tally *t, struct reader
 	output_line(suite, t, r->line, r->is_err);
 }
 
-/* Takes what is there; at the end (EIO of a terminal included) closes. */
+/* Reads what is available; at end of file (or EIO of a terminal) closes it. */
 static void read_output(const struct suite *suite, struct tally *t, struct reader *r)
 {
 	char buf[4096];
@@ -754,7 +793,7 @@ static void read_output(const struct suite *suite, struct tally *t, struct reade
 
 /* ---- suites ------------------------------------------------------------ */
 
-/* How a suite ended, in the words that the host's verdict script knows. */
+/* How a suite ended, as the script ./verdict expects it */
 struct ending {
 	/* "exit", "signal", "timeout", "output" or "absent" */
 	const char *how;
@@ -763,9 +802,8 @@ struct ending {
 };
 
 /*
- * The standard output of a suite is a terminal, a raw one, so that stdio writes
- * line by line: nothing is lost with a program that crashes, and nothing comes
- * twice from one that forks.
+ * The standard output of a suite is a raw terminal, so that stdio writes line by line:
+ * a program that crashes loses no output, and one that forks does not print it twice.
  */
 static void open_terminal(struct reader *r, int *write_end)
 {
@@ -792,7 +830,7 @@ static void open_pipe(struct reader *r, int *write_end)
 	*write_end = fds[1];
 }
 
-/* One round of waiting; true if anything happened within a second. */
+/* Waits once; returns true if something happened within a second. */
 static bool pump(const struct suite *suite, struct tally *t, struct reader *outputs,
 		 int with_child)
 {
@@ -803,14 +841,14 @@ static bool pump(const struct suite *suite, struct tally *t, struct reader *outp
 		fds[i] = (struct pollfd){ .fd = outputs[i].fd, .events = POLLIN };
 	fds[2] = (struct pollfd){ .fd = with_child ? child_fd : -1, .events = POLLIN };
 	ready = poll(fds, 3, 1000);
-	/* Messages first: they belong to the result that follows. */
+	/* Copy messages first: they belong to the result that follows. */
 	for (i = 1; i >= 0; i--)
 		if (fds[i].revents)
 			read_output(suite, t, &outputs[i]);
 	return ready > 0;
 }
 
-/* Waits for the program until it ends or has to be ended; returns how. */
+/* Waits until the program exits, or kills it at its limits; returns how it ended. */
 static const char *wait_for_end(struct suite *suite, struct tally *t, struct reader *outputs,
 				pid_t pid, int *status)
 {
@@ -828,8 +866,8 @@ static const char *wait_for_end(struct suite *suite, struct tally *t, struct rea
 }
 
 /*
- * With hwbp.tests= the suite runs only those of its tests that match: the harness
- * and our scripts take "-r NAME" for each.  False if none does.
+ * With hwbp.tests= the suite runs only those of its tests that match, with "-r NAME"
+ * for each. Returns false if no test matches.
  */
 static bool choose_tests(struct suite *suite)
 {
@@ -882,7 +920,7 @@ static struct ending run_program(struct suite *suite, struct tally *t)
 	end.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
 	end.stuck = !kill_all();
 
-	/* What is left in the pipes; a stuck process may hold them open. */
+	/* Read the rest from the pipes; a stuck process may hold them open. */
 	while ((outputs[0].fd >= 0 || outputs[1].fd >= 0) && pump(suite, t, outputs, false))
 		;
 	for (i = 0; i < 2; i++)
@@ -892,8 +930,8 @@ static struct ending run_program(struct suite *suite, struct tally *t)
 }
 
 /*
- * KUnit's file holds a document of one suite, so its indented lines are already
- * the nesting that this document wants.
+ * KUnit's file contains a document with one suite, so its indented lines already have
+ * the nesting of this document.
  */
 static struct ending copy_kunit(const struct suite *suite, struct tally *t)
 {
@@ -924,7 +962,10 @@ static struct ending copy_kunit(const struct suite *suite, struct tally *t)
 	return end;
 }
 
-/* Formats that bring no plan get the one that a whole run amounts to. */
+/*
+ * For formats without a plan, adds one with the number of subtests if the suite ended
+ * normally.
+ */
 static void add_plan(const struct suite *suite, struct tally *t, const struct ending *end)
 {
 	if (suite->format == FORMAT_EXIT && !strcmp(end->how, "exit"))
@@ -974,7 +1015,7 @@ static long count_cpus(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* True if the suite cannot run here; says so in the document. */
+/* Returns true if the suite cannot run here, and adds this to the document. */
 static bool skip_suite(const struct suite *suite, int number)
 {
 	if (suite->lacks)
@@ -987,7 +1028,7 @@ static bool skip_suite(const struct suite *suite, int number)
 	return true;
 }
 
-/* ---- what must hold when all is over ----------------------------------- */
+/* ---- checks after all suites ------------------------------------------- */
 
 static void check_taint(struct tally *t, unsigned long before)
 {
@@ -996,7 +1037,10 @@ static void check_taint(struct tally *t, unsigned long before)
 	subtest(t, taint() == before, "kernel is not tainted by the tests", "");
 }
 
-/* The second scan sees what the first one freed the last reference to. */
+/*
+ * Scan twice: the second scan finds objects whose last reference was in an object that
+ * the first one found.
+ */
 static void check_leaks(struct tally *t)
 {
 	static const char name[] = "kmemleak finds no leak";
@@ -1082,7 +1126,7 @@ static void run_exec(void)
 	fprintf(doc, "%s\n", END_MARK);
 }
 
-/* The shell gets the console as its controlling terminal, so that ^C works. */
+/* Makes the console the controlling terminal of the shell, so that ^C works. */
 static void run_shell(void)
 {
 	static char *const argv[] = { "setsid", "cttyhack", "sh", "-l", NULL };
@@ -1104,7 +1148,10 @@ int main(void)
 	const char *mode;
 	char *text;
 
-	mount_filesystems();
+	if (getpid() == 1)
+		mount_filesystems();
+	else
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	open_console();
 	text = slurp("/proc/cmdline", NULL);
 	snprintf(cmdline, sizeof(cmdline), "%s", text ? text : "");

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events of a whole process; see process.h.
+ */
+
+#include <linux/cleanup.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#include "internal.h"
+#include "process.h"
+
+/* ---- Processes ---- */
+
+static void destroy(struct perf_process *process)
+{
+	hw_breakpoint_destroy_process(process);
+	kvfree(process);
+}
+
+static struct perf_process *create(void)
+{
+	struct perf_process *process;
+	int cpu;
+
+	process = kvzalloc(struct_size(process, events, nr_cpu_ids), GFP_KERNEL_ACCOUNT);
+	if (!process)
+		return NULL;
+
+	mutex_init(&process->mutex);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		INIT_LIST_HEAD(&process->events[cpu]);
+	if (hw_breakpoint_init_process(process)) {
+		kvfree(process);
+		return NULL;
+	}
+
+	return process;
+}
+
+/*
+ * No thread is missed: one that exists is found here.  One that comes later is linked
+ * with the siglock held and joins then, in perf_event_link_thread().  A context that
+ * comes later joins when it makes a claim: either that sees the process, or it has
+ * entered its task before, and is found here.
+ *
+ * No thread is refused: the caller holds the mutex of @process, so that the process
+ * has no claims until all threads have joined. The siglock is held for as long as the
+ * walk takes, once in the life of a process, as it is to signal all threads.
+ */
+static void publish(struct signal_struct *signal, struct perf_process *process)
+{
+	struct task_struct *task;
+
+	lockdep_assert_held(&process->mutex);
+
+	/* Pairs with join_process() of hw_breakpoint.c. */
+	smp_store_release(&signal->perf_process, process);
+	smp_mb();
+	__for_each_thread(signal, task)
+		perf_process_join(process, task);
+}
+
+/* The siglock is that of any thread that is not released; false if there is none. */
+static bool publish_to_threads(struct signal_struct *signal, struct perf_process *process)
+{
+	struct task_struct *thread;
+	unsigned long flags;
+
+	guard(rcu)();
+	__for_each_thread(signal, thread) {
+		if (!lock_task_sighand(thread, &flags))
+			continue;
+		publish(signal, process);
+		unlock_task_sighand(thread, &flags);
+		return true;
+	}
+
+	return false;
+}
+
+static struct perf_process *get_process(struct signal_struct *signal)
+{
+	struct perf_process *process, *new;
+	static DEFINE_MUTEX(creation);
+
+	process = READ_ONCE(signal->perf_process);
+	if (process)
+		return process;
+
+	new = create();
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+
+	guard(mutex)(&creation);
+	process = signal->perf_process;
+	if (process) {
+		destroy(new);
+		return process;
+	}
+	scoped_guard(mutex, &new->mutex) {
+		if (publish_to_threads(signal, new))
+			return new;
+	}
+	destroy(new);
+
+	return ERR_PTR(-ESRCH);
+}
+
+static void destroy_rcu(struct rcu_head *head)
+{
+	destroy(container_of(head, struct perf_process, rcu));
+}
+
+/* The last reference to a task may be put where vfree() must not be called. */
+void __perf_process_free(struct perf_process *process)
+{
+	WARN_ON_ONCE(!hlist_empty(&process->heads));
+	call_rcu(&process->rcu, destroy_rcu);
+}
+
+int __perf_event_link_thread(struct task_struct *child)
+{
+	struct perf_process *process = READ_ONCE(current->signal->perf_process);
+
+	lockdep_assert_held(&current->sighand->siglock);
+
+	return process ? hw_breakpoint_join(child->perf_event_ctxp, process) : 0;
+}
+
+/* ---- Families ---- */
+
+static void free_members(struct perf_event *head)
+{
+	struct perf_event *event, *next;
+
+	list_for_each_entry_safe(event, next, &head->child_list, child_list) {
+		list_del_init(&event->child_list);
+		perf_process_free_member(event);
+	}
+}
+
+/* The head is the member for the CPU that it was opened on. */
+static int alloc_members(struct perf_event *head)
+{
+	struct perf_event *event;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (cpu == head->cpu)
+			continue;
+		event = perf_process_alloc_member(head, cpu);
+		if (IS_ERR(event)) {
+			free_members(head);
+			return PTR_ERR(event);
+		}
+		list_add_tail(&event->child_list, &head->child_list);
+	}
+
+	return 0;
+}
+
+int perf_process_open(struct perf_event *event, struct task_struct *task)
+{
+	struct perf_process *process;
+	int err = 0;
+
+	if (event->cpu != -1 && !cpu_possible(event->cpu))
+		return -ENODEV;
+	process = get_process(task->signal);
+	if (IS_ERR(process))
+		return PTR_ERR(process);
+
+	mutex_lock(&process->mutex);
+	if (process->dead || !atomic_read(&task->signal->live)) {
+		mutex_unlock(&process->mutex);
+		return -ESRCH;
+	}
+
+	INIT_LIST_HEAD(&event->process_entry);
+	event->process = process;
+	if (event->cpu == -1) {
+		/* Opening a file takes the mutex of one CPU: not the same for all users. */
+		event->cpu = raw_smp_processor_id();
+		err = alloc_members(event);
+	}
+	if (err) {
+		event->process = NULL;
+		mutex_unlock(&process->mutex);
+	}
+
+	return err;
+}
+
+void perf_process_abort(struct perf_event *event)
+{
+	struct perf_process *process = event->process;
+
+	free_members(event);
+	mutex_unlock(&process->mutex);
+}
+
+void perf_process_opened(struct perf_event *event)
+{
+	struct perf_process *process = event->process;
+	struct perf_event *member;
+
+	list_for_each_entry(member, &event->child_list, child_list)
+		perf_process_install_member(member);
+	hlist_add_head(&event->hlist_entry, &process->heads);
+	mutex_unlock(&process->mutex);
+}
+
+/* The head has the claim of the family, so it goes last. */
+static void remove_family(struct perf_event *head)
+{
+	struct perf_event *event;
+
+	list_for_each_entry(event, &head->child_list, child_list)
+		perf_process_remove_member(event);
+	perf_process_remove_member(head);
+}
+
+static void put_members(struct perf_event *head)
+{
+	struct perf_event *event, *next;
+
+	list_for_each_entry_safe(event, next, &head->child_list, child_list) {
+		perf_process_fold_member(event);
+		perf_process_put_member(event);
+	}
+}
+
+void perf_process_close(struct perf_event *head)
+{
+	guard(mutex)(&head->process->mutex);
+	hlist_del_init(&head->hlist_entry);
+	remove_family(head);
+	put_members(head);
+}
+
+/* ---- Exec and exit ---- */
+
+/* The head keeps the counts; the memory of the others does not wait for close(). */
+static void end_family(struct perf_event *head)
+{
+	if (head->state <= PERF_EVENT_STATE_EXIT)
+		return;
+
+	remove_family(head);
+	put_members(head);
+	/* Pollers learn that it has ended. */
+	perf_event_wakeup(head);
+}
+
+void perf_process_exec(void)
+{
+	struct perf_process *process = READ_ONCE(current->signal->perf_process);
+	struct perf_event *head;
+
+	if (likely(!process))
+		return;
+
+	guard(mutex)(&process->mutex);
+	hlist_for_each_entry(head, &process->heads, hlist_entry) {
+		if (head->attr.remove_on_exec) {
+			end_family(head);
+		} else if (head->attr.enable_on_exec) {
+			/* A modification changes the other bits. */
+			scoped_guard(mutex, &head->child_mutex)
+				head->attr.enable_on_exec = 0;
+			perf_process_enable(head);
+		}
+	}
+}
+
+/*
+ * Each of several threads that exit last may find that no thread is alive; the first
+ * of them ends the events for all.
+ */
+void perf_process_exit(struct task_struct *task)
+{
+	struct perf_process *process = READ_ONCE(task->signal->perf_process);
+	bool last = !atomic_read(&task->signal->live);
+	struct perf_event *head;
+
+	if (likely(!process) || (!last && (task->flags & PF_EXITING)))
+		return;
+	/* Pairs with WRITE_ONCE() below; a stale value is read again. */
+	if (READ_ONCE(process->dead))
+		return;
+
+	guard(mutex)(&process->mutex);
+	if (process->dead)
+		return;
+	WRITE_ONCE(process->dead, last);
+	hlist_for_each_entry(head, &process->heads, hlist_entry)
+		end_family(head);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Events of a whole process: PERF_EV_CAP_PROCESS.
+ *
+ * Such an event is for all threads of a thread group, now and later.  It consists of
+ * one event in the context of a CPU, or of one in the context of each possible CPU: a
+ * family, whose head is the event that the user holds.  perf_cpu_context::process is
+ * the process that runs on the CPU, and event_filter_match() accepts the events of
+ * that process alone, so that they are scheduled in and out where the process of a
+ * CPU changes, and nothing at all happens where only its thread does.  No thread
+ * has a part in it: threads that exist are as good as those that come, and there is
+ * nothing to allocate, inherit or free for them.
+ *
+ * No access is missed from the return of open on.  signal_struct::perf_process is set
+ * first, and the hook of the scheduler is enabled, with a grace period.  Then an IPI to
+ * each CPU puts the event on the list of the CPU and sets perf_cpu_context::process for
+ * the thread that runs there.  From then on perf_cpu_context::nr_process is not 0, so
+ * that a switch on the CPU compares the process of the next thread, and schedules the
+ * event before that thread runs.  All threads share the signal_struct, so it does not
+ * matter when a thread was created, or where it was at the time of the IPI.  The list of
+ * a CPU that is offline has the event too; perf_event_cpu_returns() schedules it.
+ *
+ * The time of an event stands still while its process does not run on its CPU; so the
+ * times of a family add up to the time that threads of the process ran.
+ *
+ * struct perf_process belongs to the signal_struct of the thread group, from the first
+ * event on and for the rest of its life; each event refers to a task of the group.
+ * exec keeps the signal_struct, whichever thread calls it.
+ *
+ * Locking: exec_update_lock, perf_process::mutex, ctx->mutex, child_mutex. The list of
+ * the events on a CPU is protected by ctx->lock of the CPU. The members of a family
+ * change under perf_process::mutex only, while no user has, or none has any more, the
+ * head.
+ */
+#ifndef _KERNEL_EVENTS_PROCESS_H
+#define _KERNEL_EVENTS_PROCESS_H
+
+#include <linux/jump_label.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+#include "bp_slots.h"
+#endif
+
+/**
+ * struct perf_process - the events of a process
+ * @mutex: see above
+ * @heads: the events that users hold, by hlist_entry, which only software events use
+ *	otherwise
+ * @dead: the last thread has exited
+ * @rcu: to free it
+ * @bp: the registers that breakpoints of the process and of its threads claim
+ * @events: by CPU, the events in the context of the CPU
+ */
+struct perf_process {
+	struct mutex		mutex;
+	struct hlist_head	heads;
+	bool			dead;
+	struct rcu_head		rcu;
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+	struct bp_process	bp;
+#endif
+	struct list_head	events[];
+};
+
+/* ---- The registers of breakpoints ---- */
+
+#ifdef CONFIG_HAVE_HW_BREAKPOINT
+extern struct bp_slots bp_machine;
+
+static inline int hw_breakpoint_init_process(struct perf_process *process)
+{
+	return bp_process_init(&bp_machine, &process->bp);
+}
+
+static inline void hw_breakpoint_destroy_process(struct perf_process *process)
+{
+	bp_process_destroy(&process->bp);
+}
+
+/* The claims of @ctx, and later ones, count for @process. */
+static inline int hw_breakpoint_join(struct perf_event_context *ctx,
+				     struct perf_process *process)
+{
+	return bp_slots_join(&bp_machine, &ctx->bp_domain, &process->bp);
+}
+
+/* Contexts that count for their process stay with threads of it. */
+static inline bool hw_breakpoint_may_swap(const struct perf_event_context *a,
+					  const struct perf_event_context *b)
+{
+	return READ_ONCE(a->bp_domain.process) == READ_ONCE(b->bp_domain.process);
+}
+#else
+static inline int hw_breakpoint_init_process(struct perf_process *process) { return 0; }
+static inline void hw_breakpoint_destroy_process(struct perf_process *process) { }
+static inline int hw_breakpoint_join(struct perf_event_context *ctx,
+				     struct perf_process *process) { return 0; }
+static inline bool hw_breakpoint_may_swap(const struct perf_event_context *a,
+					  const struct perf_event_context *b) { return true; }
+#endif
+
+/* Enabled while there is an event of any process */
+extern struct static_key_false perf_process_key;
+
+static inline bool perf_process_used(void)
+{
+	return static_branch_unlikely(&perf_process_key);
+}
+
+/* True for the head of a family that has an event for each CPU. */
+static inline bool perf_process_on_any_cpu(const struct perf_event *event)
+{
+	return event->attach_state & PERF_ATTACH_ANY_CPU;
+}
+
+/**
+ * perf_process_open - prepare an event of a process
+ * @event: the event, which is in no context yet
+ * @task: a task of the process
+ *
+ * Adds the other members of the family, and takes perf_process::mutex until
+ * perf_process_opened().
+ *
+ * Context: Process context; for a user's event exec_update_lock of the process held.
+ * Return: 0, -ESRCH if all threads have exited, or -ENOMEM.
+ */
+int perf_process_open(struct perf_event *event, struct task_struct *task);
+
+/**
+ * perf_process_opened - complete perf_process_open()
+ * @event: the head, which is installed
+ *
+ * Context: Process context.
+ */
+void perf_process_opened(struct perf_event *event);
+
+/**
+ * perf_process_abort - undo perf_process_open()
+ * @event: the head, which is not installed
+ *
+ * Context: Process context.
+ */
+void perf_process_abort(struct perf_event *event);
+
+/**
+ * perf_process_close - remove the members of a family but the head
+ * @event: the head, which its user has closed
+ *
+ * Context: Process context.
+ */
+void perf_process_close(struct perf_event *event);
+
+/**
+ * perf_process_exec - apply attr.remove_on_exec and enable_on_exec
+ *
+ * Context: current has become the only thread of its process.
+ */
+void perf_process_exec(void);
+
+/**
+ * perf_process_exit - end the events of a process with its last thread
+ * @task: a thread that exits, or is about to execute a program whose credentials
+ *	the owner of an event may not watch
+ *
+ * Context: Process context.
+ */
+void perf_process_exit(struct task_struct *task);
+
+/* ---- core.c ---- */
+
+/* The process that runs on this CPU, NULL if it has no events; interrupts off */
+struct perf_process *perf_cpu_process(void);
+
+struct perf_event *perf_process_alloc_member(struct perf_event *head, int cpu);
+void perf_process_free_member(struct perf_event *event);
+void perf_process_install_member(struct perf_event *event);
+/* The event ends, unless it has ended already. */
+void perf_process_remove_member(struct perf_event *event);
+void perf_process_enable(struct perf_event *head);
+/* What an event that has ended counted is added to the head, which has ended too. */
+void perf_process_fold_member(struct perf_event *event);
+void perf_process_put_member(struct perf_event *event);
+/* What @task claims counts for @process from now on. */
+void perf_process_join(struct perf_process *process, struct task_struct *task);
+
+#endif /* _KERNEL_EVENTS_PROCESS_H */

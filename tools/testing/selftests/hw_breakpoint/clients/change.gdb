@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0
+# Watchpoints that are disabled, enabled, deleted and set again between two stops
+watch counter
+watch mirror
+run steps
+disable 1
+enable 1
+continue
+disable 1
+delete 2
+watch mirror
+continue
+enable 1
+watch pair.second
+continue
+continue
+info watchpoints

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
+# The benchmark of perf opens breakpoints in many threads
+perf bench breakpoint thread -p 8 -t 4 -b 2 2>&1 | grep -v usecs
+perf bench breakpoint enable -p 4 -a 2 2>&1 | grep -v usecs

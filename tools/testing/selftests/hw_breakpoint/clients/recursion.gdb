@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0
+# Locals of two frames of one function
+break recurse if n == 1
+run steps
+delete 1
+watch inner
+up
+watch inner
+continue
+continue
+continue
+continue
+continue
+continue

@@ -1,0 +1,900 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events of a process: what they count, and how long they live; see process.h.
+ *
+ * Not built as ia32 program: the C library of ia32 waits by a futex() with 32-bit times,
+ * which a kernel need not have.
+ */
+#include "process.h"
+
+FIXTURE(process)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+	int fd;
+};
+
+FIXTURE_SETUP(process)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->attr = process_attr(self->mem);
+	self->cpus = bp_online_cpus();
+	self->fd = -1;
+}
+
+FIXTURE_TEARDOWN(process)
+{
+	bp_teardown(_metadata);
+}
+
+static void open_it(struct __test_metadata *_metadata, FIXTURE_DATA(process) *self)
+{
+	self->fd = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, self->fd);
+}
+
+/* ---------------------------------------------------------------- which accesses */
+
+#define THREADS		1000
+
+struct crowd {
+	pthread_t thread[THREADS];
+	pthread_barrier_t there;
+	pthread_barrier_t go;
+	char *mem;
+};
+
+static void *store_once(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	pthread_barrier_wait(&crowd->there);
+	pthread_barrier_wait(&crowd->go);
+	bp_store(crowd->mem, 1);
+	return NULL;
+}
+
+TEST_F(process, each_of_1000_threads_that_exist)
+{
+	struct crowd crowd = { .mem = self->mem };
+
+	pthread_barrier_init(&crowd.there, NULL, THREADS + 1);
+	pthread_barrier_init(&crowd.go, NULL, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		ASSERT_EQ(0, start_thread(&crowd.thread[i], store_once, &crowd));
+	pthread_barrier_wait(&crowd.there);
+	open_it(_metadata, self);
+	pthread_barrier_wait(&crowd.go);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(crowd.thread[i], NULL);
+	EXPECT_EQ(THREADS, bp_count(self->fd));
+}
+
+#define ROUNDS		30
+
+struct churn {
+	char *mem;
+	int opened;
+	int stop;
+	long stores[ROUNDS + 1];
+};
+
+/*
+ * What a thread stores after it has seen that open has returned is a hit: open returns
+ * when the event is in the context of each CPU, and a thread can see it only later. A
+ * thread may be late, and store when the event of the next round is open.
+ */
+static void *store_if_opened(void *arg)
+{
+	struct churn *churn = arg;
+	int round = __atomic_load_n(&churn->opened, __ATOMIC_ACQUIRE);
+
+	if (round) {
+		bp_store(churn->mem, 1);
+		__atomic_add_fetch(&churn->stores[round], 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void *create_threads(void *arg)
+{
+	struct churn *churn = arg;
+	pthread_t thread;
+
+	while (!__atomic_load_n(&churn->stop, __ATOMIC_RELAXED)) {
+		if (!start_thread(&thread, store_if_opened, churn))
+			pthread_join(thread, NULL);
+	}
+	return NULL;
+}
+
+#define CREATORS	4
+
+TEST_F(process, threads_that_come_and_go_during_open)
+{
+	pthread_t creator[CREATORS];
+	struct churn churn = { .mem = self->mem };
+
+	for (int i = 0; i < CREATORS; i++)
+		ASSERT_EQ(0, start_thread(&creator[i], create_threads, &churn));
+	for (int round = 1; round <= ROUNDS; round++) {
+		long stores;
+
+		open_it(_metadata, self);
+		__atomic_store_n(&churn.opened, round, __ATOMIC_RELEASE);
+		do {
+			sched_yield();
+			stores = __atomic_load_n(&churn.stores[round], __ATOMIC_RELAXED);
+		} while (stores < 20);
+		__atomic_store_n(&churn.opened, 0, __ATOMIC_RELEASE);
+		EXPECT_LE(stores, bp_count(self->fd));
+		close(self->fd);
+	}
+	__atomic_store_n(&churn.stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < CREATORS; i++)
+		pthread_join(creator[i], NULL);
+}
+
+static int store_here(void *mem)
+{
+	bp_store_times(mem, 1, 3);
+	return 0;
+}
+
+static char child_stack[65536] __aligned(16);
+
+TEST_F(process, no_other_process)
+{
+	pid_t pid;
+
+	open_it(_metadata, self);
+	EXPECT_EQ(0, bp_in_child(store_here, self->mem));
+	EXPECT_EQ(0, bp_count(self->fd));
+
+	pid = vfork();
+	if (!pid) {
+		bp_store(self->mem, 1);
+		_exit(0);
+	}
+	ASSERT_LT(0, pid);
+	EXPECT_EQ(pid, waitpid(pid, NULL, 0));
+	EXPECT_EQ(0, bp_count(self->fd));
+
+	/* It shares the memory, but is a process of its own. */
+	pid = clone(store_here, child_stack + sizeof(child_stack), CLONE_VM | SIGCHLD,
+		    self->mem);
+	ASSERT_LT(0, pid);
+	EXPECT_EQ(pid, waitpid(pid, NULL, 0));
+	EXPECT_EQ(0, bp_count(self->fd));
+
+	bp_store(self->mem, 1);
+	EXPECT_EQ(1, bp_count(self->fd));
+}
+
+/* On one CPU the process, another process and the process again: by turns */
+TEST_F(process, switches_between_processes_and_threads)
+{
+	struct bp_worker thread, child;
+
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_start_thread(&thread, store_times, self->mem));
+	ASSERT_EQ(0, bp_start(&child, store_times, self->mem));
+	open_it(_metadata, self);
+	for (int i = 0; i < 50; i++) {
+		bp_do(&thread, 1);
+		bp_do(&child, 1);
+		bp_store(self->mem, 1);
+		EXPECT_EQ(2 * (i + 1), bp_count(self->fd));
+	}
+	EXPECT_EQ(0, bp_stop(&thread));
+	EXPECT_EQ(0, bp_stop(&child));
+}
+
+TEST_F(process, any_thread_names_the_process)
+{
+	struct bp_worker first, second;
+
+	ASSERT_EQ(0, bp_start_thread(&first, store_times, self->mem));
+	ASSERT_EQ(0, bp_start_thread(&second, store_times, self->mem));
+	self->fd = bp_open(&self->attr, first.pid, -1);
+	ASSERT_LE(0, self->fd);
+	bp_do(&first, 1);
+	bp_do(&second, 2);
+	bp_store_times(self->mem, 1, 4);
+	EXPECT_EQ(7, bp_count(self->fd));
+	/* It does not end with the thread that was named. */
+	EXPECT_EQ(0, bp_stop(&first));
+	bp_do(&second, 8);
+	EXPECT_EQ(15, bp_count(self->fd));
+	EXPECT_EQ(0, bp_stop(&second));
+}
+
+TEST_F(process, one_cpu)
+{
+	BP_NEED_CPUS(self->cpus, 2);
+	self->fd = bp_open(&self->attr, 0, self->cpus.cpu[1]);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	bp_store(self->mem, 1);
+	EXPECT_EQ(0, bp_count(self->fd));
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[1]));
+	bp_store_times(self->mem, 1, 2);
+	EXPECT_EQ(2, bp_count(self->fd));
+}
+
+TEST_F(process, each_cpu)
+{
+	open_it(_metadata, self);
+	for (int i = 0; i < self->cpus.nr; i++) {
+		ASSERT_EQ(0, bp_pin(self->cpus.cpu[i]));
+		bp_store(self->mem, 1);
+		EXPECT_EQ(i + 1, bp_count(self->fd));
+	}
+}
+
+/* --------------------------------------------------------------- life of processes */
+
+struct shared {
+	int ready;
+	int go;
+	int stored;
+};
+
+static void wait_for(int *flag)
+{
+	while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+static void set(int *flag)
+{
+	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+}
+
+static char *thread_mem;
+
+static void *store_when_told(void *arg)
+{
+	struct shared *shared = arg;
+
+	set(&shared->ready);
+	wait_for(&shared->go);
+	bp_store_times(thread_mem, 1, 5);
+	set(&shared->stored);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+TEST_F(process, leader_is_a_zombie)
+{
+	struct shared *shared = bp_map_shared();
+	pthread_t thread;
+	int second;
+	pid_t pid;
+
+	thread_mem = self->mem;
+	pid = bp_fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		start_thread(&thread, store_when_told, shared);
+		syscall(__NR_exit, 0);
+	}
+	wait_for(&shared->ready);
+	bp_wait_for_state(pid, 'Z');
+	self->fd = bp_open(&self->attr, pid, -1);
+	ASSERT_LE(0, self->fd);
+	set(&shared->go);
+	wait_for(&shared->stored);
+	EXPECT_EQ(5, bp_count(self->fd));
+	second = bp_open(&self->attr, pid, -1);
+	EXPECT_LE(0, second);
+}
+
+TEST_F(process, last_thread_ends_it)
+{
+	struct pollfd poll_fd = { .events = POLLIN };
+	struct bp_worker child;
+	long long count;
+
+	ASSERT_EQ(0, bp_start(&child, store_times, self->mem));
+	self->fd = bp_open(&self->attr, child.pid, -1);
+	ASSERT_LE(0, self->fd);
+	poll_fd.fd = self->fd;
+	bp_do(&child, 3);
+	EXPECT_EQ(0, bp_stop(&child));
+	EXPECT_EQ(3, bp_count(self->fd));
+	EXPECT_EQ(1, poll(&poll_fd, 1, 1000));
+	EXPECT_TRUE(poll_fd.revents & POLLHUP);
+	/* A dead event holds no register, and does not come back. */
+	bp_enable(self->fd);
+	count = bp_count(self->fd);
+	EXPECT_EQ(3, count);
+	if (!geteuid())
+		EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpus.cpu[0]));
+	EXPECT_EQ(-ESRCH, bp_open(&self->attr, child.pid, -1));
+}
+
+#define EXEC_STORES	7
+
+/* The new image stores, if it is told to. */
+static __attribute__((constructor)) void new_image(void)
+{
+	if (!getenv("PERF_PROCESS_EXEC"))
+		return;
+	if (!bp_map_page(PROT_READ | PROT_WRITE))
+		_exit(1);
+	bp_store_times(BP_PAGE, 1, EXEC_STORES);
+	_exit(0);
+}
+
+static void *exec_image(void *arg)
+{
+	char *argv[] = { "perf_process", NULL }, *envp[] = { "PERF_PROCESS_EXEC=1", NULL };
+
+	execve("/proc/self/exe", argv, envp);
+	_exit(2);
+}
+
+static void *exec_when_told(void *arg)
+{
+	struct shared *shared = arg;
+
+	set(&shared->ready);
+	wait_for(&shared->go);
+	return exec_image(NULL);
+}
+
+static void exec_by(struct __test_metadata *_metadata, FIXTURE_DATA(process) *self,
+		    bool by_leader, long long hits)
+{
+	struct shared *shared = bp_map_shared();
+	pthread_t thread;
+	pid_t pid;
+
+	pid = bp_fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		if (by_leader)
+			exec_when_told(shared);
+		start_thread(&thread, exec_when_told, shared);
+		for (;;)
+			pause();
+	}
+	wait_for(&shared->ready);
+	self->fd = bp_open(&self->attr, pid, -1);
+	ASSERT_LE(0, self->fd);
+	set(&shared->go);
+	EXPECT_EQ(0, bp_wait(pid));
+	EXPECT_EQ(hits, bp_count(self->fd));
+	close(self->fd);
+	munmap(shared, BP_PAGE_SIZE);
+}
+
+TEST_F(process, exec_by_leader_or_thread_goes_on)
+{
+	exec_by(_metadata, self, true, EXEC_STORES);
+	exec_by(_metadata, self, false, EXEC_STORES);
+}
+
+TEST_F(process, remove_on_exec)
+{
+	self->attr.remove_on_exec = 1;
+	exec_by(_metadata, self, true, 0);
+	exec_by(_metadata, self, false, 0);
+}
+
+TEST_F(process, enable_on_exec)
+{
+	self->attr.disabled = 1;
+	exec_by(_metadata, self, true, 0);
+	self->attr.enable_on_exec = 1;
+	exec_by(_metadata, self, true, EXEC_STORES);
+	exec_by(_metadata, self, false, EXEC_STORES);
+}
+
+/* ----------------------------------------------------------------------- controls */
+
+TEST_F(process, disable_enable_reset)
+{
+	struct bp_worker thread;
+
+	ASSERT_EQ(0, bp_start_thread(&thread, store_times, self->mem));
+	self->attr.disabled = 1;
+	open_it(_metadata, self);
+	for (int i = 0; i < 2 * self->cpus.nr; i++) {
+		ASSERT_EQ(0, bp_pin_task(thread.pid, self->cpus.cpu[i % self->cpus.nr]));
+		bp_do(&thread, 1);
+		EXPECT_EQ(0, bp_count(self->fd));
+		ASSERT_EQ(0, bp_enable(self->fd));
+		bp_do(&thread, 3);
+		bp_store(self->mem, 1);
+		EXPECT_EQ(4, bp_count(self->fd));
+		ASSERT_EQ(0, bp_disable(self->fd));
+		bp_do(&thread, 1);
+		EXPECT_EQ(4, bp_count(self->fd));
+		ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_RESET, 0));
+	}
+	/* prctl() changes the events that the caller has opened. */
+	ASSERT_EQ(0, prctl(PR_TASK_PERF_EVENTS_ENABLE));
+	bp_do(&thread, 1);
+	EXPECT_EQ(1, bp_count(self->fd));
+	EXPECT_EQ(0, bp_stop(&thread));
+}
+
+TEST_F(process, modify_is_for_all_threads)
+{
+	struct bp_worker thread[2], second;
+	int other_cpu = self->cpus.cpu[self->cpus.nr - 1];
+
+	ASSERT_EQ(0, bp_start_thread(&thread[0], store_times, self->mem));
+	ASSERT_EQ(0, bp_start_thread(&thread[1], store_times, self->mem + 2 * SECOND));
+	ASSERT_EQ(0, bp_start_thread(&second, store_times, self->mem + 2 * SECOND));
+	ASSERT_EQ(0, bp_pin_task(thread[1].pid, other_cpu));
+	open_it(_metadata, self);
+	bp_do(&thread[0], 1);
+	bp_do(&thread[1], 10);
+	EXPECT_EQ(1, bp_count(self->fd));
+	self->attr.bp_addr += 2 * SECOND;
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	bp_do(&thread[0], 10);
+	bp_do(&thread[1], 2);
+	bp_do(&second, 2);
+	bp_store(self->mem + 2 * SECOND, 1);
+	EXPECT_EQ(6, bp_count(self->fd));
+	self->attr.bp_len = 3;
+	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &self->attr));
+	bp_do(&thread[1], 1);
+	EXPECT_EQ(7, bp_count(self->fd));
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(0, bp_stop(&thread[i]));
+	EXPECT_EQ(0, bp_stop(&second));
+}
+
+/* Time stands still while other processes run: it is the time of the threads. */
+TEST_F(process, times_are_those_of_the_process)
+{
+	struct bp_reading before, after;
+	struct bp_worker child;
+	__u64 start;
+
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_start(&child, store_times, self->mem));
+	self->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				 PERF_FORMAT_TOTAL_TIME_RUNNING;
+	self->fd = bp_open(&self->attr, child.pid, -1);
+	ASSERT_LE(0, self->fd);
+	bp_do(&child, 1);
+	bp_wait_for_state(child.pid, 'S');
+	ASSERT_TRUE(bp_read(self->fd, &before));
+	EXPECT_LT(0, before.running);
+	start = bp_now(CLOCK_MONOTONIC);
+	while (bp_now(CLOCK_MONOTONIC) - start < 20000000)
+		usleep(1000);
+	ASSERT_TRUE(bp_read(self->fd, &after));
+	EXPECT_EQ(before.enabled, after.enabled);
+	EXPECT_EQ(before.running, after.running);
+	EXPECT_EQ(after.enabled, after.running);
+	bp_do(&child, 1000);
+	bp_wait_for_state(child.pid, 'S');
+	ASSERT_TRUE(bp_read(self->fd, &after));
+	EXPECT_LT(before.running, after.running);
+	EXPECT_EQ(after.enabled, after.running);
+	EXPECT_EQ(0, bp_stop(&child));
+}
+
+TEST_F(process, samples_tell_the_thread)
+{
+	union bp_record rec;
+	struct bp_worker thread;
+	struct bp_ring ring;
+	int n = 0;
+
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_TID;
+	self->attr.wakeup_events = 1;
+	open_it(_metadata, self);
+	EXPECT_NE(0, bp_ring_map(&ring, self->fd, 1, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd, PERF_EVENT_IOC_REFRESH, 1));
+	EXPECT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&(__u64){ 2 }));
+	close(self->fd);
+
+	ASSERT_EQ(0, bp_start_thread(&thread, store_times, self->mem));
+	ASSERT_EQ(0, bp_pin_task(thread.pid, self->cpus.cpu[0]));
+	self->fd = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, bp_ring_map(&ring, self->fd, 1, PROT_READ | PROT_WRITE));
+	bp_do(&thread, 3);
+	while (bp_ring_next(&ring, &rec)) {
+		if (rec.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		EXPECT_EQ(getpid(), (__u32)rec.u64[1]);
+		EXPECT_EQ(thread.pid, rec.u64[1] >> 32);
+		n++;
+	}
+	EXPECT_EQ(3, n);
+	bp_ring_unmap(&ring);
+	EXPECT_EQ(0, bp_stop(&thread));
+}
+
+static long rename_self(int cmd, void *name)
+{
+	return prctl(PR_SET_NAME, name);
+}
+
+/* ------------------------------------------------------------------------- errors */
+
+TEST_F(process, errors)
+{
+	struct perf_event_attr attr = self->attr, plain = bp_attr_w(self->mem + SECOND, 1);
+	int leader, fd;
+
+	attr.config |= BP_FLEXIBLE;
+	EXPECT_EQ(-EOPNOTSUPP, bp_open(&attr, 0, -1));
+	attr = self->attr;
+	attr.config |= SIGTRAP_QUEUE;
+	attr.sigtrap = 1;
+	attr.remove_on_exec = 1;
+	EXPECT_EQ(-EOPNOTSUPP, bp_open(&attr, 0, -1));
+	attr = self->attr;
+	attr.inherit = 1;
+	EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, 0));
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, 100000));
+
+	open_it(_metadata, self);
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, self->fd, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&plain, 0, -1, self->fd, 0));
+	leader = bp_open(&plain, 0, -1);
+	ASSERT_LE(0, leader);
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, leader, 0));
+	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_OUTPUT, leader));
+	fd = bp_open(&plain, -1, 0);
+	if (fd >= 0) {
+		EXPECT_EQ(-EINVAL, bp_open_group(&plain, -1, 0, self->fd, 0));
+		close(fd);
+	}
+	store_times(1, self->mem);
+	EXPECT_EQ(1, bp_count(self->fd));
+	EXPECT_EQ(1, bp_count(leader));
+}
+
+/*
+ * Records of the process, and of no other that runs on the CPU. An event for any CPU
+ * has no ring buffer; it may ask for records all the same.
+ */
+TEST_F(process, records_are_those_of_its_threads)
+{
+	struct bp_worker thread, child;
+	union bp_record rec;
+	struct bp_ring ring;
+	int n = 0;
+
+	self->attr.comm = 1;
+	self->attr.task = 1;
+	self->attr.mmap = 1;
+	open_it(_metadata, self);
+	close(self->fd);
+	ASSERT_EQ(0, bp_start_thread(&thread, rename_self, "renamed"));
+	ASSERT_EQ(0, bp_start(&child, rename_self, "renamed"));
+	ASSERT_EQ(0, bp_pin_task(thread.pid, self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_pin_task(child.pid, self->cpus.cpu[0]));
+	self->fd = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, bp_ring_map(&ring, self->fd, 4, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(0, bp_do(&child, 1));
+	EXPECT_EQ(0, bp_do(&thread, 1));
+	EXPECT_EQ(0, bp_do(&child, 1));
+	while (bp_ring_next(&ring, &rec)) {
+		if (rec.header.type != PERF_RECORD_COMM)
+			continue;
+		EXPECT_EQ(getpid(), (__u32)rec.u64[1]);
+		EXPECT_EQ(thread.pid, rec.u64[1] >> 32);
+		n++;
+	}
+	EXPECT_EQ(1, n);
+	bp_ring_unmap(&ring);
+	EXPECT_EQ(0, bp_stop(&thread));
+	EXPECT_EQ(0, bp_stop(&child));
+}
+
+static int open_on_parent(void *arg)
+{
+	return -bp_open(arg, getppid(), -1);
+}
+
+TEST_F(process, permission_of_one_thread)
+{
+	BP_NEED_ROOT();
+	EXPECT_EQ(EACCES, bp_as_nobody(open_on_parent, &self->attr));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
+}
+
+static void *protect_when_told(void *arg)
+{
+	struct shared *shared = arg;
+
+	wait_for(&shared->go);
+	prctl(PR_SET_DUMPABLE, 0);
+	set(&shared->ready);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* A process that is no longer dumpable since its leader has exited, or still is. */
+static pid_t start_without_leader(bool dumpable)
+{
+	struct shared *shared = bp_map_shared();
+	pthread_t thread;
+	pid_t pid;
+
+	pid = bp_fork();
+	if (!pid) {
+		start_thread(&thread, protect_when_told, shared);
+		syscall(__NR_exit, 0);
+	}
+	bp_wait_for_state(pid, 'Z');
+	if (dumpable)
+		return pid;
+	set(&shared->go);
+	wait_for(&shared->ready);
+	return pid;
+}
+
+static int open_and_end(struct perf_event_attr *attr, pid_t pid)
+{
+	int fd = bp_open(attr, pid, -1);
+
+	if (fd >= 0)
+		close(fd);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return fd < 0 ? fd : 0;
+}
+
+static int open_without_leader(void *arg)
+{
+	prctl(PR_SET_DUMPABLE, 1);
+	if (open_and_end(arg, start_without_leader(true)))
+		return 1;
+	return open_and_end(arg, start_without_leader(false)) == -EACCES ? 0 : 2;
+}
+
+/* A zombie tells only whether the process could be watched when it exited. */
+TEST_F(process, permission_does_not_depend_on_the_leader)
+{
+	BP_NEED_ROOT();
+	EXPECT_EQ(0, bp_as_nobody(open_without_leader, &self->attr));
+}
+
+/* ------------------------------------------------------------------------ hotplug */
+
+struct wanderer {
+	pthread_t thread;
+	char *mem;
+	int stop;
+	long stores;
+};
+
+static void *store_all_the_time(void *arg)
+{
+	struct wanderer *w = arg;
+
+	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
+		bp_store(w->mem, 1);
+		w->stores++;
+		if (w->stores % 8 == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+#define WANDERERS	4
+
+/* Threads that are pushed off a CPU and drawn to it again hit all the time. */
+TEST_F(process, threads_hit_while_cpus_go_and_return)
+{
+	int cpu = self->cpus.cpu[self->cpus.nr - 1];
+	struct wanderer w[WANDERERS] = { };
+	long stores = 0;
+
+	BP_NEED_ROOT();
+	BP_NEED_CPUS(self->cpus, 2);
+	open_it(_metadata, self);
+	for (int i = 0; i < WANDERERS; i++) {
+		w[i].mem = self->mem;
+		ASSERT_EQ(0, start_thread(&w[i].thread, store_all_the_time, &w[i]));
+	}
+	for (int i = 0; i < 4; i++) {
+		ASSERT_EQ(0, bp_cpu_online(cpu, false));
+		usleep(20000);
+		ASSERT_EQ(0, bp_cpu_online(cpu, true));
+		usleep(20000);
+	}
+	for (int i = 0; i < WANDERERS; i++) {
+		__atomic_store_n(&w[i].stop, 1, __ATOMIC_RELAXED);
+		pthread_join(w[i].thread, NULL);
+		stores += w[i].stores;
+	}
+	EXPECT_LT(0, stores);
+	EXPECT_EQ(stores, bp_count(self->fd));
+}
+
+TEST_F(process, cpus_that_go_and_return)
+{
+	int cpu = self->cpus.cpu[self->cpus.nr - 1], second;
+	struct bp_worker thread;
+
+	BP_NEED_ROOT();
+	BP_NEED_CPUS(self->cpus, 2);
+	ASSERT_EQ(0, bp_start_thread(&thread, store_times, self->mem));
+	open_it(_metadata, self);
+	ASSERT_EQ(0, bp_cpu_online(cpu, false));
+	self->attr.bp_addr += SECOND;
+	second = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, second);
+	bp_do(&thread, 1);
+	ASSERT_EQ(0, bp_cpu_online(cpu, true));
+	ASSERT_EQ(0, bp_pin_task(thread.pid, cpu));
+	bp_do(&thread, 1);
+	EXPECT_EQ(2, bp_count(self->fd));
+	EXPECT_EQ(2, bp_count(second));
+
+	ASSERT_EQ(0, bp_cpu_online(cpu, false));
+	ASSERT_EQ(0, bp_disable(self->fd));
+	close(second);
+	self->attr.disabled = 1;
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	ASSERT_EQ(0, bp_enable(self->fd));
+	ASSERT_EQ(0, bp_cpu_online(cpu, true));
+	ASSERT_EQ(0, bp_pin(cpu));
+	bp_store(self->mem, 1);
+	EXPECT_EQ(2, bp_count(self->fd));
+	bp_store(self->mem + SECOND, 1);
+	EXPECT_EQ(3, bp_count(self->fd));
+	EXPECT_EQ(0, bp_stop(&thread));
+}
+
+/* -------------------------------------------------------------------------- slots */
+
+TEST_F(process, registers_are_shared_with_its_threads_alone)
+{
+	struct perf_event_attr plain = bp_attr_w(self->mem + SECOND, 1);
+	struct bp_worker thread, child;
+	int fd[BP_SLOTS];
+
+	ASSERT_EQ(0, bp_start_thread(&thread, store_times, self->mem));
+	ASSERT_EQ(0, bp_start(&child, store_times, self->mem));
+
+	/* The worst thread has three: one is left for the process. */
+	for (int i = 0; i < 3; i++) {
+		fd[i] = bp_open(&plain, thread.pid, -1);
+		ASSERT_LE(0, fd[i]);
+	}
+	EXPECT_EQ(1, bp_free_slots_with(&self->attr, 0, -1));
+	bp_close(fd, 2);
+	EXPECT_EQ(3, bp_free_slots_with(&self->attr, 0, -1));
+	open_it(_metadata, self);
+	self->attr.bp_addr += 2 * SECOND;
+	ASSERT_LE(0, bp_open(&self->attr, 0, self->cpus.cpu[0]));
+
+	/* Two of the process on CPU 0, and one of the thread */
+	EXPECT_EQ(1, bp_free_slots(thread.pid, -1));
+	EXPECT_EQ(1, bp_free_slots(thread.pid, self->cpus.cpu[0]));
+	EXPECT_EQ(2, bp_free_slots(0, -1));
+	if (self->cpus.nr > 1) {
+		EXPECT_EQ(2, bp_free_slots(thread.pid, self->cpus.cpu[1]));
+		EXPECT_EQ(3, bp_free_slots(0, self->cpus.cpu[1]));
+		EXPECT_EQ(2, bp_free_slots_with(&self->attr, 0, self->cpus.cpu[1]));
+	}
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(child.pid, -1));
+	EXPECT_EQ(BP_SLOTS, bp_free_slots_with(&self->attr, child.pid, -1));
+	if (!geteuid()) {
+		EXPECT_EQ(1, bp_free_slots(-1, self->cpus.cpu[0]));
+		if (self->cpus.nr > 1)
+			EXPECT_EQ(2, bp_free_slots(-1, self->cpus.cpu[1]));
+	}
+
+	/* All count: what was granted is there. */
+	ASSERT_EQ(0, bp_pin_task(thread.pid, self->cpus.cpu[0]));
+	bp_do(&thread, 2);
+	EXPECT_EQ(2, bp_count(self->fd));
+	EXPECT_EQ(2, bp_count(fd[2]));
+	EXPECT_EQ(0, bp_stop(&thread));
+	EXPECT_EQ(0, bp_stop(&child));
+}
+
+/* What the thread that creates a thread has inherited counts for the new one, too. */
+TEST_F(process, inherited_breakpoints_count)
+{
+	struct perf_event_attr inherited = bp_attr_w(self->mem + 2 * SECOND, 1);
+	struct bp_worker thread;
+	int fd[2];
+
+	inherited.inherit = 1;
+	for (int i = 0; i < 2; i++) {
+		fd[i] = bp_open(&inherited, 0, -1);
+		ASSERT_LE(0, fd[i]);
+		inherited.bp_addr -= SECOND;
+	}
+	open_it(_metadata, self);
+	ASSERT_EQ(0, bp_start_thread(&thread, store_times, self->mem));
+	EXPECT_EQ(1, bp_free_slots(thread.pid, -1));
+	EXPECT_EQ(1, bp_free_slots_with(&self->attr, 0, -1));
+	bp_do(&thread, 1);
+	store_times(1, self->mem);
+	EXPECT_EQ(0, bp_in_child(store_here, self->mem + SECOND));
+	EXPECT_EQ(2, bp_count(self->fd));
+	EXPECT_EQ(5, bp_count(fd[1]));
+	EXPECT_EQ(0, bp_stop(&thread));
+}
+
+static void *wait_for_end(void *arg)
+{
+	wait_for(arg);
+	return NULL;
+}
+
+struct heir {
+	struct perf_event_attr attr;
+	pthread_t thread;
+	int end;
+	bool failed;
+};
+
+/* Leaves a thread that has inherited three breakpoints. */
+static void *leave_heir(void *arg)
+{
+	struct heir *heir = arg;
+
+	for (int i = 0; i < 3; i++)
+		heir->failed |= bp_open(&heir->attr, 0, -1) < 0;
+	heir->failed |= start_thread(&heir->thread, wait_for_end, &heir->end) != 0;
+	return NULL;
+}
+
+TEST_F(process, breakpoints_inherited_from_a_thread_that_is_gone_count)
+{
+	struct heir heir = { .attr = bp_attr_w(self->mem, 1) };
+	pthread_t creator;
+
+	open_it(_metadata, self);
+	heir.attr.inherit = 1;
+	ASSERT_EQ(0, start_thread(&creator, leave_heir, &heir));
+	pthread_join(creator, NULL);
+	ASSERT_FALSE(heir.failed);
+	EXPECT_EQ(0, bp_free_slots_with(&self->attr, 0, -1));
+	set(&heir.end);
+	pthread_join(heir.thread, NULL);
+}
+
+/* Closed while threads of the process run, on all CPUs. */
+TEST_F(process, open_and_close_all_the_time)
+{
+	pthread_t creator[CREATORS];
+	struct churn churn = { .mem = self->mem, .opened = 1 };
+	struct perf_event_attr plain = bp_attr_w(self->mem + SECOND, 1);
+
+	for (int i = 0; i < CREATORS; i++)
+		ASSERT_EQ(0, start_thread(&creator[i], create_threads, &churn));
+	for (int i = 0; i < 200; i++) {
+		int fd[3];
+
+		fd[0] = bp_open(&self->attr, 0, -1);
+		fd[1] = bp_open(&plain, 0, -1);
+		fd[2] = bp_open(&self->attr, 0, self->cpus.cpu[i % self->cpus.nr]);
+		for (int k = 0; k < 3; k++)
+			ASSERT_LE(0, fd[k]);
+		bp_store(self->mem + SECOND, 1);
+		EXPECT_EQ(1, bp_count(fd[1]));
+		bp_close(fd, 3);
+	}
+	__atomic_store_n(&churn.stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < CREATORS; i++)
+		pthread_join(creator[i], NULL);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events of a process beside others: what its user and the owners of other events, of
+ * tasks and of CPUs, must not notice of each other; see process.h.
+ *
+ * Not built as ia32 program, as perf_process_event.c.
+ */
+#include <linux/userfaultfd.h>
+
+#include "process.h"
+
+FIXTURE(process)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+};
+
+FIXTURE_SETUP(process)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->attr = process_attr(self->mem);
+	self->cpus = bp_online_cpus();
+}
+
+FIXTURE_TEARDOWN(process)
+{
+	bp_teardown(_metadata);
+}
+
+/* ------------------------------------------------------------ faults in user space */
+
+/* A page whose first access waits for resolve(). */
+struct slow_page {
+	int uffd;
+	char *page;
+};
+
+static int map_slow_page(struct slow_page *slow)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	slow->page = mmap(NULL, BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	slow->uffd = syscall(__NR_userfaultfd, O_CLOEXEC);
+	reg.range.start = (unsigned long)slow->page;
+	reg.range.len = BP_PAGE_SIZE;
+	if (slow->page == MAP_FAILED || slow->uffd < 0 ||
+	    ioctl(slow->uffd, UFFDIO_API, &api) || ioctl(slow->uffd, UFFDIO_REGISTER, &reg))
+		return -1;
+	return 0;
+}
+
+static int wait_for_fault(struct slow_page *slow)
+{
+	struct uffd_msg msg;
+
+	return read(slow->uffd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -1;
+}
+
+static int resolve(struct slow_page *slow)
+{
+	struct uffdio_zeropage zero = { };
+
+	zero.range.start = (unsigned long)slow->page;
+	zero.range.len = BP_PAGE_SIZE;
+	return ioctl(slow->uffd, UFFDIO_ZEROPAGE, &zero);
+}
+
+struct slow_call {
+	pthread_t thread;
+	struct slow_page slow;
+	unsigned long cmd;
+	int cpu;
+	int fd;
+};
+
+static void *make_slow_call(void *arg)
+{
+	struct slow_call *call = arg;
+
+	bp_pin(call->cpu);
+	if (call->cmd)
+		ioctl(call->fd, call->cmd, call->slow.page);
+	else if (read(call->fd, call->slow.page, sizeof(__u64)) < 0)
+		return NULL;
+	return call;
+}
+
+/* Whoever reads or changes an event may have to wait for a page; others do not. */
+TEST_F(process, a_page_fault_holds_up_no_other_user)
+{
+	unsigned long cmd[] = { 0, PERF_EVENT_IOC_PERIOD, PERF_EVENT_IOC_ID,
+				PERF_EVENT_IOC_SET_FILTER, PERF_EVENT_IOC_MODIFY_ATTRIBUTES };
+	struct slow_call call = { .cpu = self->cpus.cpu[0] };
+
+	BP_NEED_ROOT();
+	bp_pin(call.cpu);
+	for (int i = 0; i < 5; i++) {
+		int other;
+
+		ASSERT_EQ(0, map_slow_page(&call.slow));
+		call.cmd = cmd[i];
+		call.fd = bp_open(&self->attr, 0, -1);
+		ASSERT_LE(0, call.fd);
+		ASSERT_EQ(0, start_thread(&call.thread, make_slow_call, &call));
+		ASSERT_EQ(0, wait_for_fault(&call.slow));
+		alarm(30);
+		for (int n = 0; n < self->cpus.nr; n++) {
+			bp_pin(self->cpus.cpu[n]);
+			other = bp_open(&self->attr, 0, -1);
+			EXPECT_LE(0, other);
+			EXPECT_EQ(0, bp_count(other));
+			EXPECT_EQ(0, close(other));
+		}
+		alarm(0);
+		bp_pin(call.cpu);
+		EXPECT_EQ(0, resolve(&call.slow));
+		EXPECT_EQ(0, pthread_join(call.thread, NULL));
+		close(call.slow.uffd);
+		close(call.fd);
+	}
+}
+
+/* ------------------------------------------------------------------ the first open */
+
+#define CROWD		1000
+#define OPENERS		2
+
+struct crowd {
+	pthread_barrier_t ready;
+	char *mem;
+	int nr_fds;
+};
+
+static void *wait_for_ever(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	pthread_barrier_wait(&crowd->ready);
+	pause();
+	return NULL;
+}
+
+static void *take_all_and_wait(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	while (bp_open_w(crowd->mem + 8 * crowd->nr_fds, 1) >= 0)
+		crowd->nr_fds++;
+	return wait_for_ever(arg);
+}
+
+/* The last of many threads holds all registers. */
+static long become_crowd(int cmd, void *mem)
+{
+	static struct crowd crowd;
+	pthread_t thread;
+
+	crowd.mem = mem;
+	pthread_barrier_init(&crowd.ready, NULL, CROWD + 1);
+	for (int i = 0; i < CROWD; i++) {
+		if (start_thread(&thread, i < CROWD - 1 ? wait_for_ever : take_all_and_wait,
+				 &crowd))
+			return -1;
+	}
+	pthread_barrier_wait(&crowd.ready);
+	return crowd.nr_fds;
+}
+
+struct opener {
+	pthread_t thread;
+	pthread_barrier_t *ready;
+	struct perf_event_attr *attr;
+	pid_t pid;
+	int cpu;
+	int delay;
+	int result;
+};
+
+static void *open_when_all_are_ready(void *arg)
+{
+	struct opener *opener = arg;
+
+	bp_pin(opener->cpu);
+	pthread_barrier_wait(opener->ready);
+	for (volatile int i = 0; i < opener->delay; i++)
+		;
+	opener->result = bp_open(opener->attr, opener->pid, -1);
+	return NULL;
+}
+
+static void open_at_once(struct __test_metadata *_metadata, FIXTURE_DATA(process) *self,
+			 pid_t pid, int delay)
+{
+	struct opener opener[OPENERS];
+	pthread_barrier_t ready;
+
+	pthread_barrier_init(&ready, NULL, OPENERS);
+	for (int i = 0; i < OPENERS; i++) {
+		opener[i] = (struct opener) {
+			.ready	= &ready,
+			.attr	= &self->attr,
+			.pid	= pid,
+			.cpu	= self->cpus.cpu[i],
+			.delay	= i * delay,
+		};
+		ASSERT_EQ(0, start_thread(&opener[i].thread, open_when_all_are_ready,
+					  &opener[i]));
+	}
+	for (int i = 0; i < OPENERS; i++) {
+		pthread_join(opener[i].thread, NULL);
+		EXPECT_EQ(-ENOSPC, opener[i].result);
+	}
+}
+
+TEST_F(process, all_threads_count_from_the_first_open_on)
+{
+	int first;
+
+	BP_NEED_ROOT();
+	BP_NEED_CPUS(self->cpus, OPENERS);
+	/* The first event of any process takes long. */
+	first = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, first);
+	for (int i = 0; i < 10; i++) {
+		struct bp_worker worker;
+
+		ASSERT_EQ(0, bp_start(&worker, become_crowd, self->mem));
+		ASSERT_EQ(BP_SLOTS, bp_do(&worker, 1));
+		open_at_once(_metadata, self, worker.pid, i * 5000);
+		EXPECT_EQ(0, bp_stop(&worker));
+	}
+	close(first);
+}
+
+/* ------------------------------------------------------- multiplexed events of a CPU */
+
+#define TURN_NS		(60 * 1000 * 1000ULL)
+
+static void run_for(__u64 ns)
+{
+	__u64 end = bp_now(CLOCK_MONOTONIC) + ns;
+
+	while (bp_now(CLOCK_MONOTONIC) < end)
+		;
+}
+
+/* The process keeps one register; multiplexed events of the CPU share the others. */
+TEST_F(process, multiplexed_events_of_a_cpu_take_turns)
+{
+	struct bp_reading before, after;
+	int fd[BP_SLOTS], own;
+
+	BP_NEED_ROOT();
+	bp_pin(self->cpus.cpu[0]);
+	own = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, own);
+	for (int i = 0; i < BP_SLOTS; i++) {
+		struct perf_event_attr attr = bp_attr_w(self->mem + 64 + 8 * i, 1);
+
+		attr.config = BP_FLEXIBLE;
+		attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				   PERF_FORMAT_TOTAL_TIME_RUNNING;
+		fd[i] = bp_open(&attr, -1, self->cpus.cpu[0]);
+		ASSERT_LE(0, fd[i]);
+	}
+	/* The event of the process is scheduled in after the others. */
+	usleep(10000);
+	run_for(TURN_NS / 10);
+	for (int i = 0; i < BP_SLOTS; i++) {
+		ASSERT_TRUE(bp_read(fd[i], &before));
+		run_for(TURN_NS);
+		bp_store(self->mem, 1);
+		ASSERT_TRUE(bp_read(fd[i], &after));
+		EXPECT_LT(0, after.running - before.running);
+		EXPECT_GT(after.enabled - before.enabled, after.running - before.running);
+	}
+	EXPECT_EQ(BP_SLOTS, bp_count(own));
+	bp_close(fd, BP_SLOTS);
+	close(own);
+}
+
+/* ---------------------------------------------------------------------------- secrets */
+
+/* Which tasks other users run on a CPU is not for an unprivileged user to know. */
+TEST_F(process, switch_records_name_no_other_task)
+{
+	union bp_record rec;
+	struct bp_ring ring;
+	int fd, n = 0;
+
+	self->attr.context_switch = 1;
+	bp_pin(self->cpus.cpu[0]);
+	fd = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, bp_ring_map(&ring, fd, 4, PROT_READ | PROT_WRITE));
+	for (int i = 0; i < 10; i++)
+		usleep(1000);
+	while (bp_ring_next(&ring, &rec)) {
+		EXPECT_NE(PERF_RECORD_SWITCH_CPU_WIDE, rec.header.type);
+		n += rec.header.type == PERF_RECORD_SWITCH;
+	}
+	EXPECT_LE(10, n);
+	bp_ring_unmap(&ring);
+	close(fd);
+}
+
+/* ---------------------------------------------------------------------------- signals */
+
+static struct {
+	char *mem;
+	struct perf_event_attr attr;
+	int fd[2];
+	int nr;
+	long data[4];
+} traps;
+
+/* In the handler of the first of two signals, change the event of the second one. */
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	/* si_perf_data is not in the C library's siginfo_t yet. */
+	long data = *(long *)((char *)info + 24);
+	struct perf_event_attr attr = traps.attr;
+
+	if (traps.nr < 4)
+		traps.data[traps.nr] = data;
+	if (traps.nr++)
+		return;
+	attr.sig_data = 2;
+	attr.bp_type = HW_BREAKPOINT_W;
+	attr.bp_addr = (unsigned long)traps.mem;
+	attr.bp_len = 1;
+	if (bp_modify(traps.fd[!data], &attr))
+		traps.nr = 100;
+	bp_store(traps.mem, 1);
+}
+
+/* The hit that waits is of the address before; the one that counts is the new one. */
+TEST_F(process, a_stale_hit_does_not_stand_for_a_new_one)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+
+	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
+	traps.mem = self->mem;
+	traps.attr = bp_attr_x(bp_func_insn);
+	traps.attr.config = BP_PROCESS;
+	traps.attr.sample_period = 1;
+	traps.attr.sigtrap = 1;
+	traps.attr.remove_on_exec = 1;
+	for (int i = 0; i < 2; i++) {
+		traps.attr.sig_data = i;
+		traps.fd[i] = bp_open(&traps.attr, 0, -1);
+		ASSERT_LE(0, traps.fd[i]);
+	}
+	bp_func();
+	EXPECT_EQ(2, traps.nr);
+	EXPECT_EQ(2, traps.data[1]);
+	bp_close(traps.fd, 2);
+}
+
+/* ------------------------------------------------------------------------- interrupts */
+
+/* Calls of functions by other CPUs that @cpu has taken, -1 if /proc does not tell. */
+static long nr_calls(struct bp_cpus *cpus, int nr)
+{
+	static char text[65536];
+	char *line, *end;
+	long n = -1;
+
+	if (bp_read_file("/proc/interrupts", text, sizeof(text)))
+		return -1;
+	line = strstr(text, "CAL:");
+	if (!line)
+		return -1;
+	line += 4;
+	for (int i = 0; i <= nr && i < cpus->nr; i++) {
+		n = strtol(line, &end, 10);
+		line = end;
+	}
+	return n;
+}
+
+#define CHANGES		100
+
+/* A CPU on which the process does not run is left alone. */
+TEST_F(process, changes_interrupt_no_other_cpu)
+{
+	struct bp_worker busy;
+	__u64 period = 1;
+	long before;
+	int fd;
+
+	BP_NEED_CPUS(self->cpus, 2);
+	ASSERT_EQ(0, bp_start(&busy, store_times, self->mem));
+	ASSERT_EQ(0, bp_pin_task(busy.pid, self->cpus.cpu[1]));
+	bp_pin(self->cpus.cpu[0]);
+	self->attr.sample_period = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, fd);
+	/* So that the other CPU has run another process since. */
+	EXPECT_EQ(1, bp_do(&busy, 1));
+	before = nr_calls(&self->cpus, 1);
+	ASSERT_LE(0, before);
+	for (int i = 0; i < CHANGES; i++) {
+		EXPECT_EQ(0, bp_disable(fd));
+		EXPECT_EQ(0, bp_enable(fd));
+		EXPECT_EQ(0, ioctl(fd, PERF_EVENT_IOC_PERIOD, &period));
+		EXPECT_EQ(0, bp_modify(fd, &self->attr));
+	}
+	EXPECT_GT(before + CHANGES / 2, nr_calls(&self->cpus, 1));
+	bp_store(self->mem, 1);
+	EXPECT_EQ(1, bp_count(fd));
+	bp_pin(self->cpus.cpu[1]);
+	bp_store(self->mem, 1);
+	EXPECT_EQ(2, bp_count(fd));
+	EXPECT_EQ(0, bp_stop(&busy));
+	close(fd);
+}
+
+/* --------------------------------------------------------------------------- the end */
+
+static long store_on_cpu(int cpu, void *arg)
+{
+	bp_pin(cpu);
+	bp_store(arg, 1);
+	return 0;
+}
+
+/* The file tells what all CPUs have counted, also when no thread is left. */
+TEST_F(process, counts_outlive_the_process)
+{
+	struct bp_worker worker;
+	struct bp_reading end;
+	int fd;
+
+	self->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				 PERF_FORMAT_TOTAL_TIME_RUNNING;
+	ASSERT_EQ(0, bp_start(&worker, store_on_cpu, self->mem));
+	fd = bp_open(&self->attr, worker.pid, -1);
+	ASSERT_LE(0, fd);
+	for (int i = 0; i < self->cpus.nr; i++)
+		EXPECT_EQ(0, bp_do(&worker, self->cpus.cpu[i]));
+	EXPECT_EQ(0, bp_stop(&worker));
+	ASSERT_TRUE(bp_read(fd, &end));
+	EXPECT_EQ(self->cpus.nr, end.count);
+	EXPECT_LT(0, end.running);
+	EXPECT_LE(end.running, end.enabled);
+	EXPECT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_RESET, 0));
+	ASSERT_TRUE(bp_read(fd, &end));
+	EXPECT_EQ(0, end.count);
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

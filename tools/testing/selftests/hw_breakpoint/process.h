@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * attr.config bit 1: an event of a whole process.
+ *
+ * The rule: from the return of open on, each access by any thread of the process is a
+ * hit, whether the thread existed before or came later, and no access by another
+ * process is, until the last thread has exited. One event, one file descriptor.
+ */
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include <linux/sched.h>
+#include <sys/resource.h>
+
+#include "bp_test.h"
+
+#define SIGTRAP_QUEUE		(1ULL << 2)
+
+static inline struct perf_event_attr process_attr(const void *addr)
+{
+	struct perf_event_attr attr = bp_attr_w(addr, 1);
+
+	attr.config = BP_PROCESS;
+	return attr;
+}
+
+
+/* A thread with a small stack. */
+static inline int start_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 32768);
+	err = pthread_create(thread, &attr, fn, arg);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/*
+ * Workers that store when they are told to, to two words; a command is the number of
+ * stores. Of several watchpoints for one address the emulator reports one alone, so
+ * each event has an address of its own.
+ */
+#define SECOND			8
+
+static inline long store_times(int cmd, void *arg)
+{
+	bp_store_times(arg, 1, cmd);
+	bp_store_times((char *)arg + SECOND, 1, cmd);
+	return cmd;
+}
+
+#endif /* PROCESS_H */
