@@ -209,6 +209,10 @@ static bool is_wanted(const struct rings *rings, const struct perf_event_header 
 	return header->type < 64 && rings->types & 1ULL << header->type;
 }
 
+/*
+ * Do not end with perf_mmap__read_done(): it moves the position to the head of the buffer
+ * as it is then, and so skips the records that were written since the last read.
+ */
 static void empty_ring(struct rings *rings, struct perf_mmap *map)
 {
 	const union perf_event *event;
@@ -220,7 +224,6 @@ static void empty_ring(struct rings *rings, struct perf_mmap *map)
 			enqueue(rings, &event->header);
 		perf_mmap__consume(map);
 	}
-	perf_mmap__read_done(map);
 }
 
 static int by_time(const void *a, const void *b)
