@@ -134,7 +134,7 @@ test-debian: deps-test tree
 		$(DEBIAN)/linux-image.deb $(PLAIN) $(QEMU)/debian.config $(OURS)
 	@$(BIN)/deb hwbp $(DEBIAN)
 	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN) $(DEBIAN)/linux-image.deb $(DEBIAN)/hwbp_*.deb
-	@$(STEP) $(QEMU)/../debian/run test $(DEBIAN) out/test-debian
+	@$(WITH_QEMU) $(STEP) $(QEMU)/../debian/run test $(DEBIAN) out/test-debian
 
 # Compare what Debian's gdb, perf, strace and bpftrace print on both kernels.
 test-clients: deps-test out/bzImage out/base/bzImage
@@ -183,18 +183,21 @@ help:
 #: make base      build the unpatched kernel
 #: make run       boot the kernel: hwbp finds the code that corrupts a counter
 #: make shell     boot the kernel to a prompt
+#: make root      stage the files of the machines in build/root
 #: make test      run all tests, both kernels, 2 and 4 CPUs; ends with the verdict
 #: make test ONLY=perf_read     one suite; ONLY='perf_modify_*' several of them;
 #:                ONLY=perf_read:GLOB some tests of a suite
 #: make bench     instructions and register writes per operation, next to the unpatched
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page
 #: make baseline  record which stock tests pass on the unpatched kernel
+#: make deps-test     install what the tests need; each target does this, too
 #:
 #: make deb       Debian packages of the kernel, with the configuration of Debian's, and
 #:                of hwbp, in out/deb: thousands of modules, or those that LSMOD= lists
-#: make test-debian   install such packages in a Debian 12 and boot it in QEMU
+#: make test-debian   install such packages, the kernel with a small configuration, in a
+#:                Debian 12, boot it in QEMU, and run hwbp, gdb and perf there
 #: make test-clients  compare gdb, perf, strace and bpftrace of Debian on both kernels;
-#:                ONLY=five some of them
+#:                ONLY=five or ONLY="watch five": some of them
 #:
 #: make tree      base + series + overlay -> build/linux, one commit per patch
 #: make refresh   write the commits of build/linux back to patches/ and overlay
@@ -216,7 +219,7 @@ help:
 #:                    number of runs
 #: CLOCK=instructions|host   make test: clock of the machines
 #: SEED=n             make test: repeat a run with the seed that it printed
-#: FULL=1             make test: run all suites with 2 and with 4 CPUs on the debug
-#:                    kernel, too, which takes longer
+#: FULL=1             make test: run all suites of the debug kernel with 2 and with 4
+#:                    CPUs, too, which takes longer
 #: TCG_THREAD=multi   make test: one host thread per emulated CPU, with the clock of
 #:                    the host: results then depend on the load of the host
