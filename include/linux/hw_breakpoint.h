@@ -51,8 +51,8 @@ static inline void ptrace_breakpoint_init(struct perf_event_attr *attr)
  * With HW_BREAKPOINT_PROCESS in attr.config the breakpoint is for all threads of the
  * process of @tsk.  @triggered is then called with an event of the CPU that was hit,
  * whose overflow_handler_context is @context too; it may run on several CPUs at a time.
- * perf_event_enable() and perf_event_disable() act on all CPUs; perf_event_pause() is
- * not supported, and perf_event_disable_inatomic() in @triggered acts on one CPU.
+ * perf_event_enable(), perf_event_disable() and perf_event_disable_inatomic() act on
+ * all CPUs; perf_event_pause() is not supported.
  *
  * Context: Process context, may sleep.
  * Return: the breakpoint, or ERR_PTR(): -EINVAL for a malformed @attr,

@@ -184,6 +184,20 @@ int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long a
 			    struct arch_hw_breakpoint *to);
 
 /**
+ * move_user_hw_breakpoint - change the address of a breakpoint of a task
+ * @bp: an enabled breakpoint of register_user_hw_breakpoint()
+ * @addr: the new address, in user space
+ *
+ * Like modify_user_hw_breakpoint() with the attributes of @bp and @addr as the
+ * address. Only for architectures that have arch_hw_breakpoint_move().
+ *
+ * Context: Process context, may sleep.
+ * Return: 0; -EINVAL if @addr is not aligned or is not in user space. The breakpoint
+ * has not changed then.
+ */
+int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr);
+
+/**
  * bp_wide_prepare - check and translate what a kernel-wide set is to watch
  * @cpu_events: what register_wide_hw_breakpoint() returned
  * @attr: attributes, as for modify_wide_hw_breakpoint()

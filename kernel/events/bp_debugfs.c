@@ -36,17 +36,17 @@
 #define NAME_SIZE	64
 
 /**
- * struct bp_who - owner of a breakpoint
- * @owner: "perf", "ptrace", "kernel" or "kgdb"
+ * struct bp_who - the owner and the target of a breakpoint
+ * @client: "perf", "ptrace", "kernel" or "kgdb"
  * @pid: the process that opened it, or the debugger; 0 if there is none now
  * @handler: of "kernel", what is called at a hit
  * @name: of "kernel", the name of its set; empty if it has none
  * @task: watched task, 0 for a breakpoint of a CPU
  * @process: the breakpoint is for all threads of the process that @task leads
- * @comm: its name
+ * @comm: name of @task
  */
 struct bp_who {
-	const char	*owner;
+	const char	*client;
 	pid_t		pid;
 	void		*handler;
 	char		name[NAME_SIZE];
@@ -59,7 +59,7 @@ struct bp_who {
  * struct bp_line - content of a line about a claim or a register
  * @what: what is watched; armed if there is a breakpoint at all
  * @flexible: it is multiplexed
- * @who: its owner
+ * @who: its owner and its target
  * @claim: a copy of the claim, without its links
  */
 struct bp_line {
@@ -69,7 +69,10 @@ struct bp_line {
 	struct bp_claim		claim;
 };
 
-/* perf writes TASK_TOMBSTONE in place of a task that it has released. */
+/*
+ * perf writes TASK_TOMBSTONE to perf_event_context::task when the task exits, and to
+ * perf_event::owner of an event that the kernel created.
+ */
 static bool is_task(const struct task_struct *task)
 {
 	return task && task != (void *)-1L;
@@ -100,15 +103,15 @@ static void describe_event(struct bp_line *line, struct perf_event *bp,
 	}
 
 	if (arch_is_ptrace_breakpoint(bp)) {
-		who->owner = "ptrace";
+		who->client = "ptrace";
 		owner = is_task(task) ? ptrace_parent(task) : NULL;
 	} else if (owner && !is_task(owner)) {
-		who->owner = "kernel";
+		who->client = "kernel";
 		who->handler = READ_ONCE(bp->overflow_handler);
 		if (bp_is_wide(bp))
 			set_name(who, bp_wide_cpu_of_event(bp)->set->name);
 	} else {
-		who->owner = "perf";
+		who->client = "perf";
 	}
 	if (is_task(owner))
 		who->pid = task_tgid_nr(owner);
@@ -136,7 +139,7 @@ static void describe_claim(const struct bp_claim *claim, void *arg)
 		line->what.addr = holder->addr;
 		line->what.len = holder->len;
 		line->what.bp_type = holder->bp_type;
-		line->who.owner = holder->handler ? "kernel" : "kgdb";
+		line->who.client = holder->handler ? "kernel" : "kgdb";
 		line->who.handler = holder->handler;
 		set_name(&line->who, holder->name);
 		return;
@@ -191,14 +194,14 @@ static void show_what(struct seq_file *m, const struct bp_reg_state *what)
 /* %ps prints an address if there are no symbols, which requires permission. */
 static void show_owner(struct seq_file *m, const struct bp_who *who)
 {
-	seq_printf(m, " owner=%s", who->owner);
+	seq_printf(m, " owner=%s", who->client);
 	if (*who->name)
 		seq_printf(m, ":%s", who->name);
 	else if (who->handler && (IS_ENABLED(CONFIG_KALLSYMS) || may_see_kernel(m)))
 		seq_printf(m, ":%ps", who->handler);
 	else if (who->pid)
 		seq_printf(m, ":%d", who->pid);
-	else if (strcmp(who->owner, "kgdb"))
+	else if (strcmp(who->client, "kgdb"))
 		seq_puts(m, ":-");
 }
 
@@ -285,7 +288,7 @@ static void read_registers(void *arg)
 		if (bp)
 			describe_event(line, bp, READ_ONCE(bp->ctx->task));
 		else
-			line->who.owner = "kgdb";
+			line->who.client = "kgdb";
 	}
 	rcu_read_unlock();
 }
@@ -340,7 +343,7 @@ static int show_registers(struct seq_file *m)
 
 static bool same_holder(const struct bp_who *a, const struct bp_who *b)
 {
-	return a->owner == b->owner && a->pid == b->pid && a->handler == b->handler &&
+	return a->client == b->client && a->pid == b->pid && a->handler == b->handler &&
 	       !strcmp(a->name, b->name);
 }
 
@@ -353,9 +356,9 @@ static void print_holder(struct seq_buf *s, const struct bp_who *who)
 	else if (who->handler && IS_ENABLED(CONFIG_KALLSYMS))
 		seq_buf_printf(s, "%ps", who->handler);
 	else if (who->pid)
-		seq_buf_printf(s, "%s:%d", who->owner, who->pid);
+		seq_buf_printf(s, "%s:%d", who->client, who->pid);
 	else
-		seq_buf_puts(s, who->owner);
+		seq_buf_puts(s, who->client);
 }
 
 void hw_breakpoint_holders(char *buf, size_t size)

@@ -14,6 +14,13 @@
 #include <linux/sched/signal.h>
 
 #include "internal.h"
+#include "process.h"
+
+static bool is_for_current_process(const struct perf_event *bp)
+{
+	return bp->process == READ_ONCE(current->signal->perf_process) &&
+	       !perf_process_is_over(bp);
+}
 
 /*
  * A breakpoint of a task is armed only while its context is scheduled on this CPU,
@@ -27,7 +34,7 @@ static bool bp_is_for_current(const struct perf_event *bp)
 	struct task_struct *task = READ_ONCE(ctx->task);
 
 	if (!task)
-		return !bp->process || bp->process == READ_ONCE(current->signal->perf_process);
+		return !bp->process || is_for_current_process(bp);
 	return task == current || ctx == perf_cpu_task_ctx();
 }
 

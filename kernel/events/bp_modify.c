@@ -32,12 +32,15 @@
 /**
  * struct bp_change - a change of a breakpoint
  * @core: argument of perf_event_change()
- * @attr: new attributes; copy_changeable() copies those that can change
+ * @attr: new attributes; copy_changeable() copies those that can change. NULL if
+ *	only the address changes
+ * @addr: the new address if @attr is NULL
  * @hw: translation of @attr for the architecture
  */
 struct bp_change {
 	struct perf_event_change	core;
 	const struct perf_event_attr	*attr;
+	unsigned long			addr;
 	struct arch_hw_breakpoint	hw;
 };
 
@@ -52,9 +55,17 @@ static void copy_changeable(struct perf_event_attr *to,
 	to->disabled = from->disabled;
 }
 
+static void set_attr(struct perf_event *bp, const struct bp_change *change)
+{
+	if (change->attr)
+		copy_changeable(&bp->attr, change->attr);
+	else
+		bp->attr.bp_addr = change->addr;
+}
+
 static void set_event(struct perf_event *bp, const struct bp_change *change)
 {
-	copy_changeable(&bp->attr, change->attr);
+	set_attr(bp, change);
 	bp->hw.info = change->hw;
 }
 
@@ -62,7 +73,7 @@ static void set_event(struct perf_event *bp, const struct bp_change *change)
 static void change_armed(struct perf_event *bp, const struct bp_change *change)
 {
 	if (bp_can_change()) {
-		copy_changeable(&bp->attr, change->attr);
+		set_attr(bp, change);
 		arch_hw_breakpoint_change(bp, &change->hw);
 		return;
 	}
@@ -223,7 +234,7 @@ static int check_family(struct perf_event *event, const struct perf_event_attr *
 	return change_claims(event, attr);
 }
 
-/* hw.info has state of its event (its slot): translate for each child. */
+/* hw.info has the slot of its event, so @change->hw cannot be shared: translate again. */
 static void change_child(struct perf_event *bp, struct bp_change *change)
 {
 	if (!WARN_ON_ONCE(bp_parse(bp, change->attr, &change->hw)))
@@ -293,7 +304,7 @@ int bp_follow(struct perf_event *child, const struct perf_event *parent)
 
 /* ---- For the kernel ---- */
 
-/* The event of a process stays in its context. */
+/* perf never moves an event of a process, so that bp->ctx is stable. */
 static int modify_process(struct perf_event *bp, const struct perf_event_attr *attr)
 {
 	if (WARN_ON_ONCE(irqs_disabled()))
@@ -339,3 +350,25 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 	return 0;
 }
 EXPORT_SYMBOL_GPL(modify_user_hw_breakpoint);
+
+#ifdef arch_hw_breakpoint_repoint
+/* Type, length and claim stay: only the address can be refused. */
+int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr)
+{
+	struct bp_change change = {
+		.core.func	= change_event,
+		.addr		= addr,
+	};
+	int err;
+
+	err = arch_hw_breakpoint_move(&bp->hw.info, addr, &change.hw);
+	if (err)
+		return err;
+	if (arch_check_bp_in_kernelspace(&change.hw))
+		return -EINVAL;
+
+	change.hw.slot = bp->hw.info.slot;
+	perf_event_change_unlocked(bp, &change.core);
+	return 0;
+}
+#endif

@@ -73,7 +73,10 @@ static inline struct perf_event *flexible_entry(struct list_head *link)
 	return list_entry(link, struct perf_event, hw.bp_flexible);
 }
 
-/* What the task that runs here claims, whose context is @ctx or NULL, with its process */
+/*
+ * The domain of the task that runs on this CPU: that of @ctx, the context of the task, or
+ * that of its process; NULL if there is neither.
+ */
 static struct bp_domain *current_domain(struct perf_event_context *ctx)
 {
 	struct perf_process *process = perf_process_used() ? perf_cpu_process() : NULL;
@@ -173,8 +176,8 @@ static bool evict(struct bp_assigned *assigned, struct perf_event *bp)
 	return !WARN_ON_ONCE(assigned->weight == weight);
 }
 
-static bool room_for_guaranteed(struct bp_assigned *assigned,
-				const struct bp_claim_spec *spec)
+static bool evict_for_guaranteed(struct bp_assigned *assigned,
+				 const struct bp_claim_spec *spec)
 {
 	unsigned int slots = bp_machine.class[spec->class].slots;
 
@@ -207,9 +210,9 @@ static unsigned int group_needs(struct perf_event *bp, unsigned int class)
 	return n;
 }
 
-/* True if @need registers can be freed by evicting those of lower priority. */
-static bool room_for_group(struct perf_event *bp, unsigned int class,
-			   unsigned int need, u32 epoch)
+/* True if @need registers are free, or will be if lower priorities are evicted. */
+static bool group_fits(struct perf_event *bp, unsigned int class,
+		       unsigned int need, u32 epoch)
 {
 	struct perf_event_context *ctx = bp->ctx->task ? bp->ctx : perf_cpu_task_ctx();
 	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[class]);
@@ -240,8 +243,8 @@ static bool room_for_group(struct perf_event *bp, unsigned int class,
  * Evict others only if the whole group then finds registers: otherwise they would be
  * evicted for a group that cannot be scheduled.
  */
-static bool room_for_flexible(struct perf_event *bp, struct bp_assigned *assigned,
-			      const struct bp_claim_spec *spec)
+static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assigned,
+			       const struct bp_claim_spec *spec)
 {
 	unsigned int slots = bp_machine.class[spec->class].slots, class, need;
 	struct perf_event *other;
@@ -249,7 +252,7 @@ static bool room_for_flexible(struct perf_event *bp, struct bp_assigned *assigne
 
 	for (class = 0; class < TYPE_MAX; class++) {
 		need = group_needs(bp, class);
-		if (need && !room_for_group(bp, class, need, epoch))
+		if (need && !group_fits(bp, class, need, epoch))
 			return false;
 	}
 
@@ -264,22 +267,22 @@ static bool room_for_flexible(struct perf_event *bp, struct bp_assigned *assigne
 
 /* ---- For the PMU ---- */
 
-static bool has_room(const struct bp_assigned *assigned, const struct bp_claim_spec *spec)
+static bool has_free_register(const struct bp_assigned *assigned, const struct bp_claim_spec *spec)
 {
 	return !spec->flexible &&
 	       assigned->weight + spec->weight <= bp_machine.class[spec->class].slots;
 }
 
 /* Out of line: not needed if a guaranteed breakpoint finds a register. */
-static noinline int make_room_and_install(struct perf_event *bp, struct bp_assigned *assigned)
+static noinline int evict_and_install(struct perf_event *bp, struct bp_assigned *assigned)
 {
 	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
-	bool room;
+	bool fits;
 	int err;
 
-	room = spec.flexible ? room_for_flexible(bp, assigned, &spec) :
-			       room_for_guaranteed(assigned, &spec);
-	if (!room)
+	fits = spec.flexible ? evict_for_flexible(bp, assigned, &spec) :
+			       evict_for_guaranteed(assigned, &spec);
+	if (!fits)
 		return -ENOSPC;
 	err = arch_install_hw_breakpoint(bp);
 	if (err)
@@ -308,8 +311,8 @@ int bp_sched_in(struct perf_event *bp)
 
 	lockdep_assert_irqs_disabled();
 
-	if (unlikely(!has_room(assigned, &spec)))
-		return make_room_and_install(bp, assigned);
+	if (unlikely(!has_free_register(assigned, &spec)))
+		return evict_and_install(bp, assigned);
 
 	err = arch_install_hw_breakpoint(bp);
 	if (!err) {

@@ -30,8 +30,8 @@ void bp_versions_attach(struct perf_event *bp, struct bp_versions *versions, u64
 
 /*
  * A writer that interrupts this one before versions->depth is incremented uses
- * the same two entries, but changes versions->now, so that this one fails.  A
- * writer that interrupts it later uses other entries.
+ * the same two entries, but changes versions->now, so that the interrupted writer
+ * fails.  A writer that interrupts after the increment uses other entries.
  */
 int bp_publish_version(struct bp_versions *versions, unsigned long now,
 		       const struct bp_version *v, u64 base)

@@ -18,21 +18,21 @@
  * its own version (bp_version::base), and keeps that version until the set gets
  * a newer one.
  *
- * Storage.  A version is stored in a slot of the CPU that publishes it.  A
- * writer uses one of the two slots of its nesting depth: the one that does not
- * store the newest version.  No other context writes that slot, and no reader
+ * Storage.  A version is stored in an entry of the CPU that publishes it.  A
+ * writer uses one of the two entries of its nesting depth: the one that does not
+ * store the newest version.  No other context writes that entry, and no reader
  * accepts it:
  *
  *	writer					reader
- *	slot->serial = 0			n = newest (acquire)
- *	smp_wmb()			  A	copy slot of n
- *	slot->version = ...			smp_rmb()		  A
- *	slot->serial = s  (release)		slot->serial == serial of n?
- *	cmpxchg(newest, s | slot) (full)
+ *	entry->serial = 0			n = newest (acquire)
+ *	smp_wmb()			  A	copy entry of n
+ *	entry->version = ...			smp_rmb()		  A
+ *	entry->serial = s  (release)		entry->serial == serial of n?
+ *	cmpxchg(newest, s | entry) (full)
  *
  * A copy that is torn has seen a store after the writer's barrier A, so the read
  * after the reader's barrier A sees serial 0 or a later one, and the reader starts
- * again.  A slot is written only after another version became newest: each retry
+ * again.  An entry is written only after another version became newest: each retry
  * means that some repointer made progress, and a reader that interrupted a writer
  * of its own CPU never waits for it.
  *
@@ -92,33 +92,33 @@
 
 static_assert(offsetof(struct bp_wide_cpu, event) == 0);
 
-static_assert(2 * BP_VERSIONS_DEPTH <= 1 << BP_NEWEST_SLOT_BITS);
+static_assert(2 * BP_VERSIONS_DEPTH <= 1 << BP_NEWEST_ENTRY_BITS);
 static_assert(NR_CPUS <= 1 << BP_NEWEST_CPU_BITS);
 
 static u64 pack(u64 serial, unsigned int cpu, unsigned int i)
 {
-	return (serial << BP_NEWEST_CPU_BITS | cpu) << BP_NEWEST_SLOT_BITS | i;
+	return (serial << BP_NEWEST_CPU_BITS | cpu) << BP_NEWEST_ENTRY_BITS | i;
 }
 
-static struct bp_wide_slot *slot_of(const struct bp_wide_set *set, u64 newest)
+static struct bp_wide_entry *wide_entry_of(const struct bp_wide_set *set, u64 newest)
 {
-	unsigned int cpu = (newest >> BP_NEWEST_SLOT_BITS) & ((1 << BP_NEWEST_CPU_BITS) - 1);
-	unsigned int i = newest & ((1 << BP_NEWEST_SLOT_BITS) - 1);
+	unsigned int cpu = (newest >> BP_NEWEST_ENTRY_BITS) & ((1 << BP_NEWEST_CPU_BITS) - 1);
+	unsigned int i = newest & ((1 << BP_NEWEST_ENTRY_BITS) - 1);
 
-	return &per_cpu_ptr(set->cpus, cpu)->slot[i];
+	return &per_cpu_ptr(set->cpus, cpu)->entry[i];
 }
 
 /* ---- Reading ---- */
 
-/* Returns false if the slot was written again: another version is newest. */
-static bool read_slot(const struct bp_wide_set *set, u64 newest, struct bp_version *v)
+/* Returns false if the entry was written again: another version is newest. */
+static bool read_wide_entry(const struct bp_wide_set *set, u64 newest, struct bp_version *v)
 {
-	const struct bp_wide_slot *slot = slot_of(set, newest);
+	const struct bp_wide_entry *entry = wide_entry_of(set, newest);
 
-	*v = data_race(slot->version);
-	/* Pairs with smp_wmb() in fill_slot(). */
+	*v = data_race(entry->version);
+	/* Pairs with smp_wmb() in fill_wide_entry(). */
 	smp_rmb();
-	return READ_ONCE(slot->serial) == (unsigned long)bp_newest_serial(newest);
+	return READ_ONCE(entry->serial) == (unsigned long)bp_newest_serial(newest);
 }
 
 /* Reads the newest version. Returns false if the set was never repointed. */
@@ -130,7 +130,7 @@ static bool read_newest_version(const struct bp_wide_set *set, struct bp_version
 		newest = bp_read_newest(set);
 		if (!newest)
 			return false;
-	} while (!read_slot(set, newest, v));
+	} while (!read_wide_entry(set, newest, v));
 
 	v->base = bp_newest_serial(newest);
 	return true;
@@ -468,7 +468,7 @@ static void adopt_own(struct bp_wide_cpu *wcpu, const struct bp_version *v, u64 
 		return;
 	}
 	bp_apply_version(bp);
-	/* Pairs with is_settled(). */
+	/* Pairs with wide_hw_breakpoint_is_settled(). */
 	atomic64_set_release(&wcpu->adopted, serial);
 	barrier();
 	if (unlikely(serial != bp_wide_serial(wcpu->set)))
@@ -537,21 +537,21 @@ static void tell_others(struct bp_wide_cpu *wcpu, unsigned long flags)
 
 /* ---- Publishing: interrupts off ---- */
 
-static void fill_slot(struct bp_wide_slot *slot, const struct bp_version *v)
+static void fill_wide_entry(struct bp_wide_entry *entry, const struct bp_version *v)
 {
-	WRITE_ONCE(slot->serial, 0);
-	/* Pairs with smp_rmb() in read_slot(). */
+	WRITE_ONCE(entry->serial, 0);
+	/* Pairs with smp_rmb() in read_wide_entry(). */
 	smp_wmb();
-	data_race(slot->version = *v);
+	data_race(entry->version = *v);
 }
 
-/* The slot that no reader and no interrupted writer uses */
-static unsigned int own_slot(const struct bp_wide_cpu *wcpu, unsigned int depth)
+/* The entry that no reader and no interrupted writer uses */
+static unsigned int own_wide_entry(const struct bp_wide_cpu *wcpu, unsigned int depth)
 {
 	u64 newest = bp_read_newest(wcpu->set);
 	unsigned int i = 2 * depth;
 
-	/* Equal but for the serial: it is a slot of this CPU. */
+	/* Equal but for the serial: it is an entry of this CPU. */
 	if (newest && newest == pack(bp_newest_serial(newest), raw_smp_processor_id(), i))
 		i++;
 	return i;
@@ -575,7 +575,7 @@ static void keep_local(struct bp_wide_cpu *wcpu, unsigned long seen, u64 base, u
 }
 
 /**
- * struct bp_published - what publish_slot() has replaced, and with what
+ * struct bp_published - what publish_wide_entry() has replaced, and with what
  * @seen: bp_versions::now of this CPU before that
  * @serial: serial of the new version
  */
@@ -600,9 +600,9 @@ static bool watches_here(const struct bp_wide_cpu *wcpu, unsigned long from,
 }
 
 /* @from: NULL, or the address that this CPU has to watch now */
-static __always_inline int publish_slot(struct bp_wide_cpu *wcpu, unsigned int i,
-					const unsigned long *from,
-					struct bp_published *p)
+static __always_inline int publish_wide_entry(struct bp_wide_cpu *wcpu, unsigned int i,
+					      const unsigned long *from,
+					      struct bp_published *p)
 {
 	struct bp_wide_set *set = wcpu->set;
 	u64 newest, next;
@@ -617,8 +617,8 @@ static __always_inline int publish_slot(struct bp_wide_cpu *wcpu, unsigned int i
 			return -EAGAIN;
 		p->serial = bp_newest_serial(newest) + 1;
 		next = pack(p->serial, raw_smp_processor_id(), i);
-		/* Pairs with read_slot(). */
-		smp_store_release(&wcpu->slot[i].serial, (unsigned long)p->serial);
+		/* Pairs with read_wide_entry(). */
+		smp_store_release(&wcpu->entry[i].serial, (unsigned long)p->serial);
 	} while (!atomic64_try_cmpxchg(&set->newest, (s64 *)&newest, next));
 
 	if (from)
@@ -638,9 +638,9 @@ static int publish(struct bp_wide_cpu *wcpu, const struct bp_version *v,
 		return -EBUSY;
 	WRITE_ONCE(wcpu->depth, depth + 1);
 	barrier();
-	i = own_slot(wcpu, depth);
-	fill_slot(&wcpu->slot[i], v);
-	err = publish_slot(wcpu, i, from, &p);
+	i = own_wide_entry(wcpu, depth);
+	fill_wide_entry(&wcpu->entry[i], v);
+	err = publish_wide_entry(wcpu, i, from, &p);
 	barrier();
 	WRITE_ONCE(wcpu->depth, depth);
 

@@ -14,18 +14,18 @@
 #include <linux/types.h>
 
 /**
- * struct bp_wide_slot - storage for a version of a set
+ * struct bp_wide_entry - storage for a version of a set
  * @serial: serial of @version, truncated to a long; 0 while @version is written
  * @version: the version; bp_version::base is not used
  */
-struct bp_wide_slot {
+struct bp_wide_entry {
 	unsigned long		serial;
 	struct bp_version	version;
 };
 
 /**
  * struct bp_wide_set - the state of a kernel-wide set that repointing needs
- * @newest: serial of the newest version, and the CPU and the index of its slot;
+ * @newest: serial of the newest version, and the CPU and the index of its entry;
  *	0 if the set was never repointed
  * @attr: attributes that the set was registered with
  * @name: name of the set, may be NULL
@@ -38,18 +38,18 @@ struct bp_wide_set {
 	struct bp_wide_cpu __percpu	*cpus;
 };
 
-/* bp_wide_set::newest, from the lowest bit: index of the slot, CPU, serial */
-#define BP_NEWEST_SLOT_BITS	5
+/* bp_wide_set::newest, from the lowest bit: index of the entry, CPU, serial */
+#define BP_NEWEST_ENTRY_BITS	5
 #define BP_NEWEST_CPU_BITS	13
 
 static inline u64 bp_newest_serial(u64 newest)
 {
-	return newest >> (BP_NEWEST_CPU_BITS + BP_NEWEST_SLOT_BITS);
+	return newest >> (BP_NEWEST_CPU_BITS + BP_NEWEST_ENTRY_BITS);
 }
 
 static inline u64 bp_read_newest(const struct bp_wide_set *set)
 {
-	/* Pairs with the cmpxchg in publish_slot(): the slot is complete. */
+	/* Pairs with the cmpxchg in publish_wide_entry(): the entry is complete. */
 	return atomic64_read_acquire(&set->newest);
 }
 
@@ -69,11 +69,11 @@ static inline u64 bp_wide_serial(const struct bp_wide_set *set)
  *	version
  * @relay: irq_work that the CPU queues on itself in order to kick the others
  * @adopted: serial of the version that the CPU adopted last
- * @depth: number of repointers that are filling slots, each of which
+ * @depth: number of repointers that are filling entries, each of which
  *	interrupted the one before
- * @slot: two slots for each depth
+ * @entry: two entries for each depth
  *
- * Written by the CPU itself; all CPUs read @slot and @adopted.  Only @event is
+ * Written by the CPU itself; all CPUs read @entry and @adopted.  Only @event is
  * also written by the CPU that registers or unregisters the set, while nothing
  * repoints it.
  */
@@ -85,7 +85,7 @@ struct bp_wide_cpu {
 	struct irq_work		relay;
 	atomic64_t		adopted;
 	unsigned int		depth;
-	struct bp_wide_slot	slot[2 * BP_VERSIONS_DEPTH];
+	struct bp_wide_entry	entry[2 * BP_VERSIONS_DEPTH];
 };
 
 /**

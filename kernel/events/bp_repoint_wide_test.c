@@ -182,7 +182,7 @@ static void a_change_reaches_every_cpu(struct kunit *test)
 	}
 }
 
-static void a_change_settles_by_itself(struct kunit *test)
+static void repoint_settles_without_synchronize(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 	int tries = 1000;
@@ -195,7 +195,7 @@ static void a_change_settles_by_itself(struct kunit *test)
 }
 
 /* Also with interrupts off: repointing does not wait for other CPUs. */
-static void the_cpu_that_repoints_watches_at_once(struct kunit *test)
+static void repointing_cpu_watches_the_new_range_at_once(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 	unsigned int i;
@@ -251,7 +251,7 @@ static void a_change_is_not_settled_while_a_cpu_has_interrupts_off(struct kunit 
 	run_anywhere();
 }
 
-static void what_cannot_be_watched_changes_nothing(struct kunit *test)
+static void refused_repoint_changes_nothing(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 	struct perf_event_attr attr = watch(&words[1]);
@@ -270,7 +270,7 @@ static void what_cannot_be_watched_changes_nothing(struct kunit *test)
 	expect_watched_nowhere(test, 1);
 }
 
-static void a_change_from_another_address_is_refused(struct kunit *test)
+static void repoint_from_a_wrong_address_is_refused(struct kunit *test)
 {
 	struct perf_event_attr attr = watch_nr(2);
 	struct fixture *f = test->priv;
@@ -289,7 +289,7 @@ static void a_change_from_another_address_is_refused(struct kunit *test)
 	expect_watched_nowhere(test, 0);
 }
 
-static void a_single_cpu_keeps_its_own_until_all_change(struct kunit *test)
+static void local_repoint_lasts_until_the_set_is_repointed(struct kunit *test)
 {
 	struct perf_event_attr attr = watch_nr(5);
 	struct fixture *f = test->priv;
@@ -319,10 +319,10 @@ static void a_single_cpu_keeps_its_own_until_all_change(struct kunit *test)
 /* ---- In the middle of reading and of writing a version ---- */
 
 /**
- * struct middle - changes in the middle of reading or writing a slot
+ * struct middle - changes in the middle of reading or writing an entry
  * @f: the set that is changed
  * @task: task that reads or writes; accesses by others are ignored
- * @hits: accesses to the memory of the slot
+ * @hits: accesses to the memory of the entry
  * @skip: number of accesses before the changes
  * @err: a change failed
  */
@@ -334,7 +334,7 @@ struct middle {
 	int			err;
 };
 
-/* Two changes: the second one writes to the slot that is being read. */
+/* Two changes: the second one writes to the entry that is being read. */
 static void change_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
 				 struct pt_regs *regs)
 {
@@ -346,18 +346,18 @@ static void change_in_the_middle(struct perf_event *bp, struct perf_sample_data 
 		m->err = 1;
 }
 
-static struct bp_wide_slot *slots_here(struct fixture *f)
+static struct bp_wide_entry *wide_entries_here(struct fixture *f)
 {
-	return bp_wide_cpu_of(f->set, raw_smp_processor_id())->slot;
+	return bp_wide_cpu_of(f->set, raw_smp_processor_id())->entry;
 }
 
-#define SLOT_WORDS	(sizeof(struct bp_wide_slot) / sizeof(unsigned long))
+#define ENTRY_WORDS	(sizeof(struct bp_wide_entry) / sizeof(unsigned long))
 
-/* Changes the set when @func accesses word @i of this CPU's first slots. */
+/* Changes the set when @func accesses word @i of this CPU's first entries. */
 static int in_the_middle(struct kunit *test, struct middle *m, unsigned int i, u32 type,
 			 void (*func)(struct fixture *f))
 {
-	struct perf_event_attr attr = watch((unsigned long *)slots_here(m->f) + i);
+	struct perf_event_attr attr = watch((unsigned long *)wide_entries_here(m->f) + i);
 	struct perf_event * __percpu *set;
 
 	attr.bp_type = type;
@@ -376,7 +376,7 @@ static void read_once(struct fixture *f)
 	seen = word_here(f);
 }
 
-/* Makes this CPU forget what it adopted, so that it reads the slot. */
+/* Makes this CPU forget what it adopted, so that it reads the entry. */
 static void forget_version(struct fixture *f)
 {
 	struct bp_versions *versions;
@@ -397,16 +397,16 @@ static void write_once(struct fixture *f)
 }
 
 /*
- * A change at the read of the serial, the first word of a slot, comes after the
+ * A change at the read of the serial, the first word of an entry, comes after the
  * version was read.
  */
-static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
+static void read_that_a_repoint_interrupts_is_consistent(struct kunit *test)
 {
 	struct middle m = { .f = test->priv, .task = current };
 	unsigned int i, nr_hit = 0;
 
 	run_on(test, cpumask_first(cpu_online_mask));
-	for (i = 0; i < 2 * SLOT_WORDS; i++) {
+	for (i = 0; i < 2 * ENTRY_WORDS; i++) {
 		KUNIT_ASSERT_EQ(test, point_to(m.f, 20), 0);
 		forget_version(m.f);
 		if (!in_the_middle(test, &m, i, HW_BREAKPOINT_RW, read_once)) {
@@ -414,7 +414,7 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 			continue;
 		}
 		nr_hit++;
-		KUNIT_EXPECT_EQ_MSG(test, seen, i % SLOT_WORDS ? 41 : 20, "word %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, seen, i % ENTRY_WORDS ? 41 : 20, "word %u", i);
 		write_word(&words[41]);
 		KUNIT_EXPECT_EQ(test, take_hits(m.f), 1);
 	}
@@ -424,13 +424,13 @@ static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
 }
 
 /* The changes publish versions of this CPU: take_newest() starts again. */
-static void a_change_in_the_middle_of_adopting_is_not_undone(struct kunit *test)
+static void adoption_that_a_repoint_interrupts_takes_the_newest(struct kunit *test)
 {
 	struct middle m = { .f = test->priv, .task = current };
 	unsigned int i, nr_hit = 0;
 
 	run_on(test, cpumask_first(cpu_online_mask));
-	for (i = 0; i < 2 * SLOT_WORDS; i++) {
+	for (i = 0; i < 2 * ENTRY_WORDS; i++) {
 		KUNIT_ASSERT_EQ(test, point_to(m.f, 20), 0);
 		forget_version(m.f);
 		if (!in_the_middle(test, &m, i, HW_BREAKPOINT_RW, adopt_once)) {
@@ -449,13 +449,13 @@ static void a_change_in_the_middle_of_adopting_is_not_undone(struct kunit *test)
 	run_anywhere();
 }
 
-static void a_change_in_the_middle_of_writing_leaves_the_last(struct kunit *test)
+static void last_published_of_nested_repoints_wins(struct kunit *test)
 {
 	struct middle m = { .f = test->priv, .task = current };
 	unsigned int i, nr_hit = 0;
 
 	run_on(test, cpumask_first(cpu_online_mask));
-	for (i = 0; i < 2 * SLOT_WORDS; i++) {
+	for (i = 0; i < 2 * ENTRY_WORDS; i++) {
 		KUNIT_ASSERT_EQ(test, point_to(m.f, 1), 0);
 		nr_hit += in_the_middle(test, &m, i, HW_BREAKPOINT_W, write_once) > 0;
 		KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 20, "word %u", i);
@@ -481,19 +481,19 @@ static void write_from_20(struct fixture *f)
 }
 
 /*
- * A change before or after the comparison makes it fail: the serial of the slot
+ * A change before or after the comparison makes it fail: the serial of the entry
  * is written once before the comparison and once after it.
  */
-static void a_change_in_the_middle_of_one_from_an_address_counts(struct kunit *test)
+static void conditional_repoint_fails_if_another_interrupts_it(struct kunit *test)
 {
 	struct middle m = { .f = test->priv, .task = current };
 	unsigned int i, nr_hit = 0;
 
 	run_on(test, cpumask_first(cpu_online_mask));
-	for (i = 0; i < 4 * SLOT_WORDS; i++) {
-		m.skip = i / (2 * SLOT_WORDS);
+	for (i = 0; i < 4 * ENTRY_WORDS; i++) {
+		m.skip = i / (2 * ENTRY_WORDS);
 		KUNIT_ASSERT_EQ(test, point_to(m.f, 20), 0);
-		if (!in_the_middle(test, &m, i % (2 * SLOT_WORDS), HW_BREAKPOINT_W,
+		if (!in_the_middle(test, &m, i % (2 * ENTRY_WORDS), HW_BREAKPOINT_W,
 				   write_from_20)) {
 			KUNIT_EXPECT_EQ_MSG(test, from_err, 0, "word %u", i);
 			KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 21, "word %u", i);
@@ -602,7 +602,7 @@ static void expect_middle_stays(struct kunit *test, unsigned long *start, int nr
 /* Head of struct bp_versions and the two entries of a writer that interrupts none */
 #define VERSION_WORDS	(offsetof(struct bp_versions, version[2]) / sizeof(unsigned long))
 
-static void a_change_in_the_middle_of_one_of_this_cpu_stays(struct kunit *test)
+static void conditional_local_repoint_keeps_one_that_interrupts_it(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 	unsigned long *start;
@@ -616,15 +616,15 @@ static void a_change_in_the_middle_of_one_of_this_cpu_stays(struct kunit *test)
 	run_anywhere();
 }
 
-static void a_change_in_the_middle_of_one_of_all_stays(struct kunit *test)
+static void conditional_wide_repoint_keeps_one_that_interrupts_it(struct kunit *test)
 {
 	unsigned long *start;
 
 	run_on(test, cpumask_first(cpu_online_mask));
-	start = (unsigned long *)slots_here(test->priv);
-	expect_middle_stays(test, start, 2 * SLOT_WORDS, all_to_41, 41,
+	start = (unsigned long *)wide_entries_here(test->priv);
+	expect_middle_stays(test, start, 2 * ENTRY_WORDS, all_to_41, 41,
 			    from_20_to_21_everywhere);
-	expect_middle_stays(test, start, 2 * SLOT_WORDS, this_cpu_to_42, 42,
+	expect_middle_stays(test, start, 2 * ENTRY_WORDS, this_cpu_to_42, 42,
 			    from_20_to_21_everywhere);
 	run_anywhere();
 }
@@ -638,7 +638,7 @@ static void all_to_21(struct fixture *f)
  * The change of all is made by the cmpxchg, which the trap follows: that of this CPU is
  * the later one, although all others adopt the former after it.
  */
-static void a_change_of_this_cpu_after_one_of_all_stays(struct kunit *test)
+static void local_repoint_right_after_a_wide_one_stays(struct kunit *test)
 {
 	struct middle m = { .f = test->priv, .task = current };
 	struct bp_wide_cpu *wcpu;
@@ -660,7 +660,7 @@ static void a_change_of_this_cpu_after_one_of_all_stays(struct kunit *test)
 }
 
 /* What was prepared once is watched each time. */
-static void a_range_that_was_prepared_is_watched(struct kunit *test)
+static void prepared_range_can_be_repointed_to_repeatedly(struct kunit *test)
 {
 	struct perf_event_attr attr = watch_nr(20);
 	struct fixture *f = test->priv;
@@ -682,7 +682,7 @@ static void a_range_that_was_prepared_is_watched(struct kunit *test)
 			-EINVAL);
 }
 
-static void a_change_from_what_this_cpu_watches(struct kunit *test)
+static void conditional_repoint_compares_with_the_range_of_this_cpu(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 
@@ -838,7 +838,7 @@ static void start_runners(struct kunit *test, struct task_struct **runner)
 		wake_up_process(runner[cpu]);
 }
 
-static void each_change_counts_once_and_the_last_one_stays(struct kunit *test)
+static void concurrent_repoints_end_at_the_last_one(struct kunit *test)
 {
 	struct task_struct **runner;
 	int cpu, last;
@@ -1082,7 +1082,7 @@ static bool object_is_seen(struct storm *storm, struct perf_event_attr *nothing)
 	return good && !take_hits(storm->f);
 }
 
-static void a_storm_of_objects_is_seen_write_by_write(struct kunit *test)
+static void each_write_to_short_lived_objects_is_hit(struct kunit *test)
 {
 	struct perf_event_attr nothing = watch(&words[NR_WORDS - 1]);
 	struct storm storm = { .f = test->priv };
@@ -1136,26 +1136,26 @@ static void test_exit(struct kunit *test)
 
 static struct kunit_case test_cases[] = {
 	KUNIT_CASE(a_change_reaches_every_cpu),
-	KUNIT_CASE(a_change_settles_by_itself),
-	KUNIT_CASE(the_cpu_that_repoints_watches_at_once),
+	KUNIT_CASE(repoint_settles_without_synchronize),
+	KUNIT_CASE(repointing_cpu_watches_the_new_range_at_once),
 	KUNIT_CASE(a_change_is_not_settled_while_a_cpu_has_interrupts_off),
-	KUNIT_CASE(what_cannot_be_watched_changes_nothing),
-	KUNIT_CASE(a_change_from_another_address_is_refused),
-	KUNIT_CASE(a_single_cpu_keeps_its_own_until_all_change),
-	KUNIT_CASE(a_change_in_the_middle_of_reading_is_read_whole),
-	KUNIT_CASE(a_change_in_the_middle_of_adopting_is_not_undone),
-	KUNIT_CASE(a_change_in_the_middle_of_writing_leaves_the_last),
-	KUNIT_CASE(a_change_in_the_middle_of_one_from_an_address_counts),
-	KUNIT_CASE(a_change_in_the_middle_of_one_of_this_cpu_stays),
-	KUNIT_CASE(a_change_in_the_middle_of_one_of_all_stays),
-	KUNIT_CASE(a_change_of_this_cpu_after_one_of_all_stays),
-	KUNIT_CASE(a_range_that_was_prepared_is_watched),
-	KUNIT_CASE(a_change_from_what_this_cpu_watches),
-	KUNIT_CASE_SLOW(each_change_counts_once_and_the_last_one_stays),
+	KUNIT_CASE(refused_repoint_changes_nothing),
+	KUNIT_CASE(repoint_from_a_wrong_address_is_refused),
+	KUNIT_CASE(local_repoint_lasts_until_the_set_is_repointed),
+	KUNIT_CASE(read_that_a_repoint_interrupts_is_consistent),
+	KUNIT_CASE(adoption_that_a_repoint_interrupts_takes_the_newest),
+	KUNIT_CASE(last_published_of_nested_repoints_wins),
+	KUNIT_CASE(conditional_repoint_fails_if_another_interrupts_it),
+	KUNIT_CASE(conditional_local_repoint_keeps_one_that_interrupts_it),
+	KUNIT_CASE(conditional_wide_repoint_keeps_one_that_interrupts_it),
+	KUNIT_CASE(local_repoint_right_after_a_wide_one_stays),
+	KUNIT_CASE(prepared_range_can_be_repointed_to_repeatedly),
+	KUNIT_CASE(conditional_repoint_compares_with_the_range_of_this_cpu),
+	KUNIT_CASE_SLOW(concurrent_repoints_end_at_the_last_one),
 	KUNIT_CASE_SLOW(no_cpu_goes_back_to_an_older_version),
 	KUNIT_CASE_SLOW(a_cpu_that_comes_online_watches_the_newest),
 	KUNIT_CASE_SLOW(a_change_by_a_dying_cpu_reaches_all_others),
-	KUNIT_CASE_SLOW(a_storm_of_objects_is_seen_write_by_write),
+	KUNIT_CASE_SLOW(each_write_to_short_lived_objects_is_hit),
 	{},
 };
 

@@ -275,7 +275,7 @@ static struct rb_node *first_from(const struct bp_domain *domain, int cpu,
 	return first;
 }
 
-/* What claims for any CPU give, to begin with. */
+/* The share without the claims that are bound to @cpu */
 static struct bp_share any_share(const struct bp_domain *domain,
 				 unsigned int class, int cpu)
 {
@@ -358,7 +358,7 @@ static unsigned int level_of(unsigned int guaranteed, bool flexible)
 	return 2 * guaranteed + flexible;
 }
 
-/* What a level takes: of all registers, or beside a flexible claim of another. */
+/* Registers that a level takes; @shared: another level has a flexible claim already. */
 static unsigned int level_weight(unsigned int level, bool shared)
 {
 	return level / 2 + (shared || (level & 1));
@@ -1161,7 +1161,7 @@ int bp_slots_change_all(struct bp_slots *bs,
 		if (err)
 			break;
 	}
-	/* What was accounted before fits again. */
+	/* The old claims fit: they were accounted before, and the accounting is closed. */
 	refused = claim;
 	for (claim = next(NULL, arg); err && claim != refused; claim = next(claim, arg)) {
 		if (claim->held)
@@ -1209,9 +1209,9 @@ static void release_machine(struct bp_slots *bs, struct bp_claim *claim)
 }
 
 /*
- * A claim may be released twice at the same time.  The one that comes second may free
- * the claim and drop its reference of the context with the domain, while the first one
- * still holds the locks: interrupts are off, so RCU keeps the context.
+ * A claim may be released twice at the same time.  The second caller may free the claim
+ * and drop its reference to the context with the domain while the first caller still
+ * holds the locks: interrupts are off, so RCU keeps the context.
  */
 static bool release(struct bp_slots *bs, struct bp_claim *claim)
 {
@@ -1258,7 +1258,7 @@ int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim)
 	return 0;
 }
 
-/* What is bound can be looked at under the lock of the domain only. */
+/* Claims that are bound to a CPU can be read only under the lock of the domain. */
 static unsigned int guaranteed_on(struct bp_domain *domain, unsigned int class,
 				  int cpu)
 {

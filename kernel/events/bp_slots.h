@@ -7,7 +7,7 @@
  * runs there) or by a domain (an execution context that runs on one CPU at a
  * time, on one CPU or on any).  Guaranteed claims hold registers for themselves;
  * flexible claims share one between all of them and are multiplexed on what is
- * free beyond that.  For each CPU c, domain d and class:
+ * available beyond that.  For each CPU c, domain d and class:
  *
  *   guaranteed(c) + guaranteed(d, c) + (flexible(c) or flexible(d, c) ? 1 : 0)
  *	<= N - wide

@@ -89,6 +89,18 @@ static void run_workers(struct kunit *test, struct worker *workers,
 		KUNIT_ASSERT_EQ(test, workers[i].wrong, 0);
 }
 
+/* Compares with the oracle after each round. */
+static void run_rounds(struct kunit *test, struct worker *workers,
+		       unsigned int nr_rounds, void (*work)(struct worker *me))
+{
+	unsigned int round;
+
+	for (round = 0; round < nr_rounds; round++) {
+		run_workers(test, workers, round, work);
+		oracle_compare(workers[0].w);
+	}
+}
+
 /* A claim changes only by the requests of its worker. */
 static void worker_checks(struct worker *me, unsigned int id, bool ok)
 {
@@ -191,12 +203,8 @@ static void test_concurrent_requests(struct kunit *test)
 {
 	struct world *w = oracle_open(test, 4, 6, 96, 4, 3);
 	struct worker *workers = new_workers(test, w);
-	unsigned int round;
 
-	for (round = 0; round < 24; round++) {
-		run_workers(test, workers, round, random_requests);
-		oracle_compare(w);
-	}
+	run_rounds(test, workers, 24, random_requests);
 }
 
 static void walk_all(struct worker *me)
@@ -234,17 +242,14 @@ static void test_a_walk_sees_each_claim_once(struct kunit *test)
 {
 	struct world *w = oracle_open(test, 4, 6, 64, 4, 3);
 	struct worker *workers = new_workers(test, w);
-	unsigned int round, id;
+	unsigned int id;
 
 	for (id = 0; id < workers[0].claims; id++) {
 		struct bp_request request = { id % 6, ANYWHERE, FLEXIBLE };
 
 		KUNIT_ASSERT_EQ(test, oracle_reserve(w, id, &request), 0);
 	}
-	for (round = 0; round < 12; round++) {
-		run_workers(test, workers, round, walk_or_random);
-		oracle_compare(w);
-	}
+	run_rounds(test, workers, 12, walk_or_random);
 }
 
 static void release_all(struct worker *me)
@@ -399,12 +404,8 @@ static void test_domains_and_cpus_exclude_each_other(struct kunit *test)
 {
 	struct world *w = oracle_open(test, 4, 4, 16, 4, 4);
 	struct worker *workers = new_workers(test, w);
-	unsigned int round;
 
-	for (round = 0; round < 4; round++) {
-		run_workers(test, workers, round, request_everything);
-		oracle_compare(w);
-	}
+	run_rounds(test, workers, 4, request_everything);
 }
 
 static struct kunit_case bp_slots_race_test_cases[] = {

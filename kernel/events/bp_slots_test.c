@@ -302,7 +302,7 @@ static void test_init_refuses_more_registers_than_levels(struct kunit *test)
 	bp_slots_destroy(bs);
 }
 
-static void test_change_of_all_or_of_none(struct kunit *test)
+static void test_change_all_changes_all_claims_or_none(struct kunit *test)
 {
 	const struct bp_claim_spec one = { .class = 1, .weight = 1 };
 	const struct bp_claim_spec two = { .class = 1, .weight = 2 };
@@ -324,7 +324,7 @@ static void test_change_of_all_or_of_none(struct kunit *test)
 	GRANTED(oracle_change_all(w, &GUARANTEED(1), &one));
 }
 
-static void test_change_keeps_the_kind(struct kunit *test)
+static void test_change_between_flexible_and_guaranteed_is_refused(struct kunit *test)
 {
 	struct world *w = small_world(test);
 	int guaranteed = GRANTED(ask(w, 0, 0, GUARANTEED(1)));
@@ -410,7 +410,7 @@ static void test_available_is_what_guaranteed_claims_leave(struct kunit *test)
 	expect_available(w, 3, 1, 2);
 }
 
-static void test_a_full_place_does_not_make_a_domain_full(struct kunit *test)
+static void test_domain_is_not_full_if_one_cpu_is(struct kunit *test)
 {
 	struct world *w = small_world(test);
 
@@ -560,7 +560,7 @@ static void test_try_is_busy_while_a_request_is_under_way(struct kunit *test)
 }
 
 /* A release closes nothing, so it waits for no claim of a domain. */
-static void test_try_release_passes_a_locked_shard(struct kunit *test)
+static void test_try_release_needs_no_shard_lock(struct kunit *test)
 {
 	struct world *w = small_world(test);
 	int cpu, held;
@@ -627,7 +627,7 @@ static const struct malformed malformed_requests[] = {
 
 KUNIT_ARRAY_PARAM_DESC(malformed, malformed_requests, name);
 
-static void test_malformed(struct kunit *test)
+static void test_malformed_request_is_refused(struct kunit *test)
 {
 	const struct malformed *malformed = test->param_value;
 	const struct bp_request *request = &malformed->request;
@@ -1097,18 +1097,18 @@ static void test_cost_is_flat_in_flexible_claims(struct kunit *test)
 static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE_PARAM(test_sequence, sequence_gen_params),
 	KUNIT_CASE(test_init_refuses_more_registers_than_levels),
-	KUNIT_CASE(test_change_of_all_or_of_none),
-	KUNIT_CASE(test_change_keeps_the_kind),
+	KUNIT_CASE(test_change_all_changes_all_claims_or_none),
+	KUNIT_CASE(test_change_between_flexible_and_guaranteed_is_refused),
 	KUNIT_CASE(test_change_needs_a_claim),
 	KUNIT_CASE(test_release_is_idempotent),
 	KUNIT_CASE(test_available_is_what_guaranteed_claims_leave),
-	KUNIT_CASE(test_a_full_place_does_not_make_a_domain_full),
+	KUNIT_CASE(test_domain_is_not_full_if_one_cpu_is),
 	KUNIT_CASE(test_walks_do_not_see_each_other),
 	KUNIT_CASE(test_claims_come_and_go_during_a_walk),
 	KUNIT_CASE(test_a_walk_without_claims_ends),
 	KUNIT_CASE(test_try_is_busy_while_a_request_is_under_way),
-	KUNIT_CASE(test_try_release_passes_a_locked_shard),
-	KUNIT_CASE_PARAM(test_malformed, malformed_gen_params),
+	KUNIT_CASE(test_try_release_needs_no_shard_lock),
+	KUNIT_CASE_PARAM(test_malformed_request_is_refused, malformed_gen_params),
 	KUNIT_CASE_PARAM_ATTR(test_every_short_sequence, walk_slots_gen_params, SLOW),
 	KUNIT_CASE_PARAM_ATTR(test_every_small_set, walk_slots_gen_params, SLOW),
 	KUNIT_CASE_PARAM_ATTR(test_random_run, random_run_gen_params, SLOW),

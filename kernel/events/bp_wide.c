@@ -287,7 +287,10 @@ void release_wide_bp_slot(struct perf_event * __percpu *cpu_events)
 
 /* ---- CPU hotplug: called on @cpu, except bp_wide_cpu_dead() ---- */
 
-/* A CPU that repoints a set while it is not online does not kick: do it now. */
+/*
+ * A CPU that is not online does not kick the others when it repoints a set.  Kick them
+ * on its behalf.
+ */
 static void kick_for_offline_cpu(void)
 {
 	struct bp_wide *set;

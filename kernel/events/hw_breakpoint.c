@@ -47,34 +47,6 @@ static void hw_breakpoint_unreserve(struct perf_event *bp)
 	bp_slots_release(&bp_machine, &bp->bp_claim);
 }
 
-/*
- * Returns true if a request of a process for one of its own threads will be
- * refused for want of a register.  Lets event_init() refuse it before perf core
- * completes the event.  Requests that perf core may refuse later for another
- * reason (permissions, groups, clocks) are left to pmu::reserve(), so that
- * ENOSPC does not hide that reason.
- */
-static bool own_task_is_full(const struct perf_event *bp)
-{
-	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
-	struct task_struct *task = bp->hw.target;
-	struct perf_event_context *ctx;
-	bool full;
-
-	if (!task || !same_thread_group(task, current) || bp->parent ||
-	    hw_breakpoint_is_process(&bp->attr) ||
-	    bp->group_leader != bp || bp->attr.use_clockid)
-		return false;
-
-	rcu_read_lock();
-	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
-	ctx = READ_ONCE(task->perf_event_ctxp);
-	full = ctx && bp_slots_full(&bp_machine, &spec, &ctx->bp_domain);
-	rcu_read_unlock();
-
-	return full;
-}
-
 /* Events of a process have no event for each thread, which could be multiplexed or queue. */
 static int check_process(const struct perf_event *bp)
 {
@@ -107,9 +79,6 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 	if (err)
 		return err;
 
-	if (own_task_is_full(bp))
-		return -ENOSPC;
-
 	bp->hw.info = hw;
 	bp->hw.bp_opened = (struct bp_opened) {
 		.sample_period		= bp->attr.sample_period,
@@ -123,6 +92,52 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 		bp->event_caps |= PERF_EV_CAP_PROCESS;
 
 	return 0;
+}
+
+/* ---- Requests that are refused ---- */
+
+/* perf core may refuse @attr later for another reason: ENOSPC must not hide that. */
+static bool may_be_refused_later(const struct perf_event_attr *attr)
+{
+	return attr->use_clockid || (attr->inherit && attr->sample_type & PERF_SAMPLE_READ);
+}
+
+/* True if hw_breakpoint_event_init() would accept a user address with @attr. */
+static bool is_plain_request(const struct perf_event_attr *attr)
+{
+	struct arch_hw_breakpoint hw = { };
+
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK ||
+	    hw_breakpoint_is_process(attr) || may_be_refused_later(attr))
+		return false;
+
+	return !bp_translate(NULL, attr, &hw) && !arch_check_bp_in_kernelspace(&hw);
+}
+
+static bool task_is_full(struct task_struct *task, const struct perf_event_attr *attr)
+{
+	struct bp_claim_spec spec = bp_claim_spec(attr);
+	struct perf_event_context *ctx;
+
+	if (!bp_machine.class[spec.class].slots)
+		return false;
+
+	guard(rcu)();
+	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
+	ctx = READ_ONCE(task->perf_event_ctxp);
+	return ctx && bp_slots_full(&bp_machine, &spec, &ctx->bp_domain);
+}
+
+bool hw_breakpoint_is_refused(const struct perf_event_attr *attr,
+			      struct task_struct *task, int cpu)
+{
+	/* Other architectures may need the event to translate the attributes. */
+	if (!IS_ENABLED(CONFIG_X86))
+		return false;
+	if (!same_thread_group(task, current) || (cpu != -1 && (unsigned int)cpu >= nr_cpu_ids))
+		return false;
+
+	return task_is_full(task, attr) && is_plain_request(attr);
 }
 
 /* ---- Claims ---- */

@@ -68,7 +68,7 @@ static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-static void a_repointed_breakpoint_has_its_new_length_and_kind(struct kunit *test)
+static void repointed_breakpoint_has_the_new_length_and_type(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[2], HW_BREAKPOINT_RW);
 	struct perf_event * __percpu *set;
@@ -116,7 +116,7 @@ static void a_disabled_wide_breakpoint_can_be_repointed(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-static void what_cannot_be_repointed_stays(struct kunit *test)
+static void refused_local_repoint_changes_nothing(struct kunit *test)
 {
 	struct perf_event_attr good = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W), attr;
 	struct perf_event * __percpu *set;
@@ -212,7 +212,7 @@ static void touch_in_handler(struct perf_event *bp, struct perf_sample_data *dat
 	bp_test_write_word((unsigned long *)data->addr + 1);
 }
 
-static void a_handler_is_not_hit_by_what_it_has_repointed(struct kunit *test)
+static void access_of_a_handler_to_its_new_range_is_no_hit(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct chase c = { };
@@ -309,7 +309,7 @@ static struct perf_event * __percpu *watch_version(struct kunit *test, struct mi
 	return bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, come_in_the_middle, m));
 }
 
-static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *test)
+static void last_finished_of_nested_local_repoints_wins(struct kunit *test)
 {
 	struct middle m = { .changes = 1 };
 	struct perf_event * __percpu *set;
@@ -341,7 +341,7 @@ static void a_change_in_the_middle_of_another_leaves_both_whole(struct kunit *te
 }
 
 /* Two changes: the second one overwrites the entry that is being read. */
-static void a_change_in_the_middle_of_reading_is_read_whole(struct kunit *test)
+static void read_that_a_repoint_interrupts_is_consistent(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct perf_event_attr last = half_word(&bp_test_words[5]);
@@ -445,13 +445,13 @@ static void a_hit_has_the_address_that_was_hit(struct kunit *test)
 
 static struct kunit_case hw_breakpoint_repoint_test_cases[] = {
 	KUNIT_CASE(a_wide_breakpoint_can_be_repointed_on_one_cpu),
-	KUNIT_CASE(a_repointed_breakpoint_has_its_new_length_and_kind),
+	KUNIT_CASE(repointed_breakpoint_has_the_new_length_and_type),
 	KUNIT_CASE(a_disabled_wide_breakpoint_can_be_repointed),
-	KUNIT_CASE(what_cannot_be_repointed_stays),
+	KUNIT_CASE(refused_local_repoint_changes_nothing),
 	KUNIT_CASE(a_handler_can_repoint_its_breakpoint),
-	KUNIT_CASE(a_handler_is_not_hit_by_what_it_has_repointed),
-	KUNIT_CASE(a_change_in_the_middle_of_another_leaves_both_whole),
-	KUNIT_CASE(a_change_in_the_middle_of_reading_is_read_whole),
+	KUNIT_CASE(access_of_a_handler_to_its_new_range_is_no_hit),
+	KUNIT_CASE(last_finished_of_nested_local_repoints_wins),
+	KUNIT_CASE(read_that_a_repoint_interrupts_is_consistent),
 	KUNIT_CASE(a_hit_has_the_address_that_was_hit),
 	{ }
 };

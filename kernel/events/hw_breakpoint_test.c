@@ -10,6 +10,7 @@
 
 #include <linux/delay.h>
 #include <linux/irqflags.h>
+#include <linux/kprobes.h>
 #include <linux/prandom.h>
 #include <linux/ptrace.h>
 #include <linux/sched/task.h>
@@ -38,7 +39,7 @@ static void each_write_calls_the_handler_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_count_of(bp), 5ULL);
 }
 
-static void a_handler_is_told_what_was_hit_and_where(struct kunit *test)
+static void handler_gets_event_address_and_ip(struct kunit *test)
 {
 	struct bp_test_hits hits = { };
 	struct perf_event *bp;
@@ -56,7 +57,7 @@ static void a_handler_is_told_what_was_hit_and_where(struct kunit *test)
 				      "hit at %pS", (void *)hits.ip);
 }
 
-static void only_an_access_watch_sees_reads(struct kunit *test)
+static void only_a_read_write_breakpoint_is_hit_by_reads(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_RW);
 	struct bp_test_hits writes = { }, accesses = { };
@@ -145,17 +146,23 @@ static void a_hit_is_reported_to_its_task_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_count_of(mine), 1);
 }
 
-static void a_period_calls_the_handler_at_every_nth_hit(struct kunit *test)
+/* Watches the first word for this task. */
+static struct perf_event *watch_with_period(struct kunit *test, u64 period,
+					    struct bp_test_hits *hits)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
-	struct bp_test_hits hits = { };
-	struct perf_event *bp;
-	int i;
 
 	bp_test_require_hits(test);
-	attr.sample_period = 3;
-	bp = bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit, &hits,
-							    current));
+	attr.sample_period = period;
+	return bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit, hits,
+							      current));
+}
+
+static void a_period_calls_the_handler_at_every_nth_hit(struct kunit *test)
+{
+	struct bp_test_hits hits = { };
+	struct perf_event *bp = watch_with_period(test, 3, &hits);
+	int i;
 
 	for (i = 1; i <= 9; i++) {
 		bp_test_write_word(&bp_test_words[0]);
@@ -166,15 +173,9 @@ static void a_period_calls_the_handler_at_every_nth_hit(struct kunit *test)
 
 static void a_breakpoint_without_a_period_only_counts(struct kunit *test)
 {
-	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct bp_test_hits hits = { };
-	struct perf_event *bp;
+	struct perf_event *bp = watch_with_period(test, 0, &hits);
 	int i;
-
-	bp_test_require_hits(test);
-	attr.sample_period = 0;
-	bp = bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit, &hits,
-							    current));
 
 	for (i = 0; i < 4; i++)
 		bp_test_write_word(&bp_test_words[0]);
@@ -257,7 +258,7 @@ static void a_malformed_breakpoint_is_refused(struct kunit *test)
 							   current));
 }
 
-static void malformed_is_said_before_full(struct kunit *test)
+static void malformed_request_of_a_full_task_is_einval(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_malformed(&bp_test_words[0]);
 	struct bp_test_hits hits = { };
@@ -343,7 +344,7 @@ static void a_cpu_that_does_not_exist_cannot_be_watched(struct kunit *test)
 
 /* ---- Cases: one CPU's breakpoint ---- */
 
-static void a_cpu_watch_fires_on_its_cpu_whoever_runs_there(struct kunit *test)
+static void cpu_breakpoint_is_hit_by_any_task_on_its_cpu(struct kunit *test)
 {
 	struct bp_test_hits first = { }, last = { };
 
@@ -388,6 +389,72 @@ static void a_task_watch_on_one_cpu_fires_there_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
 	bp_test_run_anywhere();
 }
+
+#if defined(CONFIG_KPROBES) && defined(CONFIG_X86)
+static struct task_struct *caller;
+static int nr_offline, nr_calls;
+
+/* The first argument of a function is a CPU: replace it by one that is never online. */
+static void replace_cpu(struct pt_regs *regs)
+{
+#ifdef CONFIG_X86_64
+	regs->di = nr_cpu_ids;
+#else
+	regs->ax = nr_cpu_ids;
+#endif
+}
+NOKPROBE_SYMBOL(replace_cpu);
+
+/* Lets the CPU appear to be offline for the first nr_offline calls. */
+static int call_offline_cpu(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (current == READ_ONCE(caller) && nr_calls++ < nr_offline)
+		replace_cpu(regs);
+	return 0;
+}
+NOKPROBE_SYMBOL(call_offline_cpu);
+
+/*
+ * The CPU comes online after the call has failed and before the lock of the context is
+ * taken, which shows that the context is active: the call is repeated.
+ */
+static void a_disable_is_not_lost_if_the_cpu_comes_online(struct kunit *test)
+{
+	struct kprobe kp = {
+		.symbol_name	= "smp_call_function_single",
+		.pre_handler	= call_offline_cpu,
+	};
+	struct bp_test_hits hits = { };
+	struct perf_event *bp;
+	int cpu;
+
+	bp_test_require_hits(test);
+	bp_test_require_two_cpus(test);
+	/* A call on the own CPU would not ask another one. */
+	bp_test_run_on(test, bp_test_first_cpu());
+	cpu = bp_test_last_cpu();
+	bp = bp_test_watch_cpu(test, cpu, &bp_test_words[0], &hits);
+	bp_test_write_on(test, cpu, &bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+
+	nr_offline = 2;
+	nr_calls = 0;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&kp), 0);
+	WRITE_ONCE(caller, current);
+	perf_event_disable(bp);
+	WRITE_ONCE(caller, NULL);
+	unregister_kprobe(&kp);
+	KUNIT_EXPECT_GT(test, nr_calls, nr_offline);
+	bp_test_write_on(test, cpu, &bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+	bp_test_run_anywhere();
+}
+#else
+static void a_disable_is_not_lost_if_the_cpu_comes_online(struct kunit *test)
+{
+	kunit_skip(test, "needs x86 and CONFIG_KPROBES");
+}
+#endif
 
 static void each_cpu_has_registers_of_its_own(struct kunit *test)
 {
@@ -445,7 +512,7 @@ static void a_modified_breakpoint_watches_the_new_address_only(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, bp_test_count_of(bp), 1ULL);
 }
 
-static void a_modified_breakpoint_watches_the_new_length_and_kind(struct kunit *test)
+static void modified_breakpoint_watches_the_new_length_and_type(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_RW);
 	struct bp_test_hits hits = { };
@@ -577,7 +644,7 @@ static void a_refused_modify_leaves_the_breakpoint_as_it_was(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
 }
 
-static void a_modify_fits_where_all_registers_are_taken(struct kunit *test)
+static void modify_needs_no_second_register(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[BP_TEST_BPS - 1],
 						    HW_BREAKPOINT_RW);
@@ -602,7 +669,7 @@ static void expect_on(struct kunit *test, struct perf_event *bp, struct bp_test_
 }
 
 /* Some PMU drivers move their events like this when a CPU goes offline. */
-static void a_breakpoint_that_moves_takes_its_register_along(struct kunit *test)
+static void migrated_breakpoint_has_a_register_of_the_new_cpu(struct kunit *test)
 {
 	struct bp_test_hits hits = { };
 	struct perf_event *bp;
@@ -619,7 +686,7 @@ static void a_breakpoint_that_moves_takes_its_register_along(struct kunit *test)
 	bp_test_fill_cpu(test, bp_test_last_cpu(), 1, &hits);
 }
 
-static void a_moved_breakpoint_is_off_until_it_has_a_register(struct kunit *test)
+static void migrated_breakpoint_is_off_while_the_new_cpu_is_full(struct kunit *test)
 {
 	struct bp_test_hits hits = { }, others = { };
 	struct perf_event_attr off, on;
@@ -653,7 +720,7 @@ static void a_moved_breakpoint_is_off_until_it_has_a_register(struct kunit *test
 	expect_on(test, bp, &hits, true);
 }
 
-static void a_modify_gives_a_moved_breakpoint_its_register(struct kunit *test)
+static void modify_claims_a_register_for_a_migrated_breakpoint(struct kunit *test)
 {
 	struct bp_test_hits hits = { }, others = { };
 	struct perf_event *bp, *other;
@@ -682,7 +749,7 @@ static const struct bp_holder debuggers = {
 	.bp_type	= HW_BREAKPOINT_W,
 };
 
-static void a_debugger_takes_a_register_of_every_cpu_or_none(struct kunit *test)
+static void debugger_claims_a_register_of_every_cpu_or_none(struct kunit *test)
 {
 	struct bp_claim claim = { };
 	struct bp_test_hits hits = { };
@@ -725,7 +792,7 @@ static void a_debugger_does_not_wait_for_the_lock(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 
-static void a_set_without_its_claim_leaves_the_register_to_others(struct kunit *test)
+static void release_wide_bp_slot_releases_the_claim(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct perf_event * __percpu *set;
@@ -761,7 +828,7 @@ static void a_task_that_exits_gives_its_registers_back(struct kunit *test)
 	bp_test_drop_all(test);
 }
 
-static void a_modify_after_the_end_of_the_task_takes_nothing(struct kunit *test)
+static void modify_after_task_exit_claims_nothing(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W);
 	struct task_struct *task = bp_test_start_sleeper(test);
@@ -999,7 +1066,7 @@ static unsigned int nr_active(struct kunit *test)
 	return nr;
 }
 
-static void what_cannot_be_flexible_is_refused(struct kunit *test)
+static void flexible_wide_pinned_or_process_breakpoint_is_refused(struct kunit *test)
 {
 	struct perf_event_attr attr = flexible_watch(&bp_test_words[0]);
 
@@ -1073,7 +1140,7 @@ static void a_breakpoint_of_a_process_is_disabled_on_every_cpu(struct kunit *tes
 	bp_test_run_anywhere();
 }
 
-static void any_number_of_flexible_ones_needs_one_register(struct kunit *test)
+static void any_number_of_flexible_breakpoints_needs_one_register(struct kunit *test)
 {
 	static struct bp_test_hits hits[20];
 	struct perf_event *bp;
@@ -1110,7 +1177,7 @@ static void a_modify_cannot_make_a_breakpoint_flexible(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp, &attr), -EINVAL);
 }
 
-static void a_guaranteed_one_takes_a_register_at_once(struct kunit *test)
+static void guaranteed_breakpoint_evicts_a_flexible_one_at_once(struct kunit *test)
 {
 	static struct bp_test_hits flexible[8];
 	struct perf_event_attr attr;
@@ -1138,7 +1205,7 @@ static void a_guaranteed_one_takes_a_register_at_once(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-static void a_debugger_takes_a_register_from_flexible_ones(struct kunit *test)
+static void debugger_claim_evicts_flexible_breakpoints(struct kunit *test)
 {
 	struct bp_claim claim = { };
 	static struct bp_test_hits hits[BP_SLOTS_MAX];
@@ -1179,7 +1246,7 @@ static bool all_are_hit(struct bp_test_hits *hits, unsigned int nr)
 	return seen == nr;
 }
 
-static void flexible_ones_are_multiplexed(struct kunit *test)
+static void flexible_breakpoints_are_multiplexed(struct kunit *test)
 {
 	static struct bp_test_hits hits[3 * BP_SLOTS_MAX];
 
@@ -1194,7 +1261,7 @@ static void flexible_ones_are_multiplexed(struct kunit *test)
 }
 
 /* No rotation group is left out, whatever the number of their members. */
-static void task_and_cpu_share_the_last_register(struct kunit *test)
+static void flexible_task_and_cpu_breakpoints_share_a_register(struct kunit *test)
 {
 	static struct bp_test_hits hits[8], plain;
 	unsigned int tasks, cpus, i;
@@ -1222,8 +1289,8 @@ static void task_and_cpu_share_the_last_register(struct kunit *test)
 
 static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(each_write_calls_the_handler_once),
-	KUNIT_CASE(a_handler_is_told_what_was_hit_and_where),
-	KUNIT_CASE(only_an_access_watch_sees_reads),
+	KUNIT_CASE(handler_gets_event_address_and_ip),
+	KUNIT_CASE(only_a_read_write_breakpoint_is_hit_by_reads),
 	KUNIT_CASE(every_register_watches_at_the_same_time),
 	KUNIT_CASE(a_task_watch_follows_its_task_and_no_other),
 	KUNIT_CASE(a_hit_is_reported_to_its_task_only),
@@ -1233,39 +1300,40 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_disabled_breakpoint_is_silent_and_keeps_its_register),
 	KUNIT_CASE(unregistering_nothing_is_harmless),
 	KUNIT_CASE(a_malformed_breakpoint_is_refused),
-	KUNIT_CASE(malformed_is_said_before_full),
+	KUNIT_CASE(malformed_request_of_a_full_task_is_einval),
 	KUNIT_CASE(a_task_has_as_many_breakpoints_as_there_are_registers),
 	KUNIT_CASE(a_task_on_one_cpu_takes_no_register_of_another),
 	KUNIT_CASE(a_dead_task_cannot_be_watched),
 	KUNIT_CASE(a_cpu_that_does_not_exist_cannot_be_watched),
-	KUNIT_CASE(a_cpu_watch_fires_on_its_cpu_whoever_runs_there),
+	KUNIT_CASE(cpu_breakpoint_is_hit_by_any_task_on_its_cpu),
 	KUNIT_CASE(a_task_watch_on_one_cpu_fires_there_only),
+	KUNIT_CASE(a_disable_is_not_lost_if_the_cpu_comes_online),
 	KUNIT_CASE(each_cpu_has_registers_of_its_own),
 	KUNIT_CASE(a_full_cpu_leaves_a_task_no_register_anywhere),
 	KUNIT_CASE(a_modified_breakpoint_watches_the_new_address_only),
-	KUNIT_CASE(a_modified_breakpoint_watches_the_new_length_and_kind),
+	KUNIT_CASE(modified_breakpoint_watches_the_new_length_and_type),
 	KUNIT_CASE(a_modify_can_disable_and_enable),
 	KUNIT_CASE(a_modify_can_disable_with_interrupts_off),
 	KUNIT_CASE(a_breakpoint_of_another_task_can_be_modified),
 	KUNIT_CASE(a_refused_modify_leaves_the_breakpoint_as_it_was),
-	KUNIT_CASE(a_modify_fits_where_all_registers_are_taken),
-	KUNIT_CASE(a_breakpoint_that_moves_takes_its_register_along),
-	KUNIT_CASE(a_moved_breakpoint_is_off_until_it_has_a_register),
-	KUNIT_CASE(a_modify_gives_a_moved_breakpoint_its_register),
-	KUNIT_CASE(a_debugger_takes_a_register_of_every_cpu_or_none),
+	KUNIT_CASE(modify_needs_no_second_register),
+	KUNIT_CASE(migrated_breakpoint_has_a_register_of_the_new_cpu),
+	KUNIT_CASE(migrated_breakpoint_is_off_while_the_new_cpu_is_full),
+	KUNIT_CASE(modify_claims_a_register_for_a_migrated_breakpoint),
+	KUNIT_CASE(debugger_claims_a_register_of_every_cpu_or_none),
 	KUNIT_CASE(a_debugger_does_not_wait_for_the_lock),
-	KUNIT_CASE(a_set_without_its_claim_leaves_the_register_to_others),
+	KUNIT_CASE(release_wide_bp_slot_releases_the_claim),
 	KUNIT_CASE(a_task_that_exits_gives_its_registers_back),
-	KUNIT_CASE(a_modify_after_the_end_of_the_task_takes_nothing),
-	KUNIT_CASE(what_cannot_be_flexible_is_refused),
+	KUNIT_CASE(modify_after_task_exit_claims_nothing),
+	KUNIT_CASE(flexible_wide_pinned_or_process_breakpoint_is_refused),
 	KUNIT_CASE(a_breakpoint_of_a_process_watches_on_every_cpu),
 	KUNIT_CASE(a_breakpoint_of_a_process_is_disabled_on_every_cpu),
-	KUNIT_CASE(any_number_of_flexible_ones_needs_one_register),
+	KUNIT_CASE(any_number_of_flexible_breakpoints_needs_one_register),
 	KUNIT_CASE(a_modify_cannot_make_a_breakpoint_flexible),
-	KUNIT_CASE(a_guaranteed_one_takes_a_register_at_once),
-	KUNIT_CASE(a_debugger_takes_a_register_from_flexible_ones),
-	KUNIT_CASE_SLOW(flexible_ones_are_multiplexed),
-	KUNIT_CASE_SLOW(task_and_cpu_share_the_last_register),
+	KUNIT_CASE(guaranteed_breakpoint_evicts_a_flexible_one_at_once),
+	KUNIT_CASE(debugger_claim_evicts_flexible_breakpoints),
+	KUNIT_CASE_SLOW(flexible_breakpoints_are_multiplexed),
+	KUNIT_CASE_SLOW(flexible_task_and_cpu_breakpoints_share_a_register),
 	KUNIT_CASE_SLOW(every_request_is_granted_exactly_if_it_fits),
 	{ }
 };

@@ -86,7 +86,7 @@ static void a_wide_breakpoint_is_refused_as_a_whole(struct kunit *test)
 				    &refused);
 }
 
-static void a_malformed_wide_breakpoint_is_refused_before_a_full_cpu(struct kunit *test)
+static void malformed_wide_breakpoint_on_a_full_cpu_is_einval(struct kunit *test)
 {
 	struct perf_event_attr attr;
 	struct bp_test_hits hits = { };
@@ -114,7 +114,7 @@ static void a_malformed_wide_breakpoint_is_refused_before_a_full_cpu(struct kuni
 }
 
 /* Only modify_wide_hw_breakpoint() and its variants change a member. */
-static void a_member_cannot_be_changed_as_a_breakpoint_of_a_task(struct kunit *test)
+static void modify_user_hw_breakpoint_refuses_a_wide_member(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct perf_event * __percpu *set;
@@ -133,7 +133,7 @@ static void a_member_cannot_be_changed_as_a_breakpoint_of_a_task(struct kunit *t
 }
 
 /* perf core refuses attr.aux_output only after the set has made its claim. */
-static void a_wide_breakpoint_that_perf_refuses_takes_nothing(struct kunit *test)
+static void wide_breakpoint_that_perf_refuses_claims_nothing(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct bp_test_hits hits = { };
@@ -280,7 +280,7 @@ static void a_cpu_that_comes_back_watches_again(struct kunit *test)
 	bp_test_expect_watched_nowhere(test, &bp_test_words[1], &silent);
 }
 
-static void a_cpu_that_comes_online_later_has_its_register_waiting(struct kunit *test)
+static void register_is_claimed_for_a_cpu_that_is_offline(struct kunit *test)
 {
 	struct bp_test_hits hits[BP_SLOTS_MAX] = { };
 	struct perf_event * __percpu *set;
@@ -301,7 +301,7 @@ static void a_cpu_that_comes_online_later_has_its_register_waiting(struct kunit 
 		bp_test_expect_watched_everywhere(test, &bp_test_words[i], &hits[i]);
 }
 
-static void a_wide_breakpoint_can_go_while_a_cpu_is_off(struct kunit *test)
+static void wide_breakpoint_can_be_unregistered_while_a_cpu_is_offline(struct kunit *test)
 {
 	struct perf_event * __percpu *set;
 	struct bp_test_hits hits = { };
@@ -319,7 +319,7 @@ static void a_wide_breakpoint_can_go_while_a_cpu_is_off(struct kunit *test)
 	bp_test_fill_cpu(test, cpu, 0, &hits);
 }
 
-static void a_cpu_watch_keeps_its_claim_while_the_cpu_is_off(struct kunit *test)
+static void cpu_breakpoint_keeps_its_claim_while_the_cpu_is_offline(struct kunit *test)
 {
 	struct bp_test_hits hits = { };
 	struct perf_event *bp;
@@ -345,16 +345,16 @@ static struct kunit_case hw_breakpoint_wide_test_cases[] = {
 	KUNIT_CASE(a_wide_breakpoint_takes_a_register_of_every_possible_cpu),
 	KUNIT_CASE(there_are_as_many_wide_breakpoints_as_registers),
 	KUNIT_CASE(a_wide_breakpoint_is_refused_as_a_whole),
-	KUNIT_CASE(a_malformed_wide_breakpoint_is_refused_before_a_full_cpu),
-	KUNIT_CASE(a_wide_breakpoint_that_perf_refuses_takes_nothing),
-	KUNIT_CASE(a_member_cannot_be_changed_as_a_breakpoint_of_a_task),
+	KUNIT_CASE(malformed_wide_breakpoint_on_a_full_cpu_is_einval),
+	KUNIT_CASE(wide_breakpoint_that_perf_refuses_claims_nothing),
+	KUNIT_CASE(modify_user_hw_breakpoint_refuses_a_wide_member),
 	KUNIT_CASE(a_disabled_wide_breakpoint_is_silent_until_it_is_enabled),
 	KUNIT_CASE(a_wide_breakpoint_leaves_tasks_the_other_registers),
 	KUNIT_CASE_SLOW(no_handler_runs_when_unregister_has_returned),
 	KUNIT_CASE_SLOW(a_cpu_that_comes_back_watches_again),
-	KUNIT_CASE_SLOW(a_cpu_that_comes_online_later_has_its_register_waiting),
-	KUNIT_CASE_SLOW(a_wide_breakpoint_can_go_while_a_cpu_is_off),
-	KUNIT_CASE_SLOW(a_cpu_watch_keeps_its_claim_while_the_cpu_is_off),
+	KUNIT_CASE_SLOW(register_is_claimed_for_a_cpu_that_is_offline),
+	KUNIT_CASE_SLOW(wide_breakpoint_can_be_unregistered_while_a_cpu_is_offline),
+	KUNIT_CASE_SLOW(cpu_breakpoint_keeps_its_claim_while_the_cpu_is_offline),
 	{ }
 };
 

@@ -6,6 +6,7 @@
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
@@ -24,6 +25,21 @@ static void destroy(struct perf_process *process)
 	kvfree(process);
 }
 
+static void disable_at_limit(struct work_struct *work)
+{
+	struct perf_process *process = container_of(work, struct perf_process, limit);
+	struct perf_event *head;
+
+	guard(mutex)(&process->mutex);
+	hlist_for_each_entry(head, &process->heads, hlist_entry)
+		perf_process_disable_at_limit(head);
+}
+
+void perf_process_disable_soon(struct perf_process *process)
+{
+	schedule_work(&process->limit);
+}
+
 static struct perf_process *create(void)
 {
 	struct perf_process *process;
@@ -34,6 +50,7 @@ static struct perf_process *create(void)
 		return NULL;
 
 	mutex_init(&process->mutex);
+	INIT_WORK(&process->limit, disable_at_limit);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		INIT_LIST_HEAD(&process->events[cpu]);
 	if (hw_breakpoint_init_process(process)) {
@@ -239,10 +256,16 @@ static void put_members(struct perf_event *head)
 
 void perf_process_close(struct perf_event *head)
 {
-	guard(mutex)(&head->process->mutex);
-	hlist_del_init(&head->hlist_entry);
-	remove_family(head);
-	put_members(head);
+	struct perf_process *process = head->process;
+
+	scoped_guard(mutex, &process->mutex) {
+		hlist_del_init(&head->hlist_entry);
+		remove_family(head);
+		put_members(head);
+	}
+	/* No member is hit any more: the work is queued by now, or never. */
+	irq_work_sync(&head->pending_disable_irq);
+	flush_work(&process->limit);
 }
 
 /* ---- Exec and exit ---- */

@@ -41,6 +41,7 @@
 #include <linux/perf_event.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/workqueue.h>
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 #include "bp_slots.h"
@@ -52,6 +53,8 @@
  * @heads: the events that users hold, by hlist_entry, which only software events use
  *	otherwise
  * @dead: the last thread has exited
+ * @limit: to disable the events that are at the limit of PERF_EVENT_IOC_REFRESH; has
+ *	run when a head that may have queued it is freed
  * @rcu: to free it
  * @bp: the registers that breakpoints of the process and of its threads claim
  * @events: by CPU, the events in the context of the CPU
@@ -60,6 +63,7 @@ struct perf_process {
 	struct mutex		mutex;
 	struct hlist_head	heads;
 	bool			dead;
+	struct work_struct	limit;
 	struct rcu_head		rcu;
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	struct bp_process	bp;
@@ -118,6 +122,19 @@ static inline bool perf_process_on_any_cpu(const struct perf_event *event)
 	return event->attach_state & PERF_ATTACH_ANY_CPU;
 }
 
+/* True for each member of such a family. */
+static inline bool perf_process_is_family(const struct perf_event *event)
+{
+	return event->process && perf_process_on_any_cpu(event->parent ?: event);
+}
+
+/* True if a family has had all overflows that PERF_EVENT_IOC_REFRESH allowed. */
+static inline bool perf_process_is_over(const struct perf_event *event)
+{
+	return perf_process_is_family(event) &&
+	       atomic_read(&(event->parent ?: event)->event_limit) < 0;
+}
+
 /**
  * perf_process_open - prepare an event of a process
  * @event: the event, which is in no context yet
@@ -156,6 +173,16 @@ void perf_process_abort(struct perf_event *event);
 void perf_process_close(struct perf_event *event);
 
 /**
+ * perf_process_disable_soon - disable the events that are at their limit
+ * @process: the process, an event of which has just come to its limit
+ *
+ * Until then perf_process_is_over() keeps accesses from being hits.
+ *
+ * Context: Interrupt.
+ */
+void perf_process_disable_soon(struct perf_process *process);
+
+/**
  * perf_process_exec - apply attr.remove_on_exec and enable_on_exec
  *
  * Context: current has become the only thread of its process.
@@ -182,6 +209,8 @@ void perf_process_install_member(struct perf_event *event);
 /* The event ends, unless it has ended already. */
 void perf_process_remove_member(struct perf_event *event);
 void perf_process_enable(struct perf_event *head);
+/* Disables all members, if no overflows are left to @head. */
+void perf_process_disable_at_limit(struct perf_event *head);
 /* What an event that has ended counted is added to the head, which has ended too. */
 void perf_process_fold_member(struct perf_event *event);
 void perf_process_put_member(struct perf_event *event);

@@ -63,7 +63,7 @@ static bool has_to_wait(const struct sigtrap_hit *hit, bool blocked)
 {
 	if (hit->sync && blocked)
 		return true;
-	return (hit->sync || hit->owner->queue) &&
+	return (hit->sync || hit->storage->queue) &&
 	       sigismember(&current->pending.signal, SIGTRAP);
 }
 
@@ -112,8 +112,7 @@ static bool send_first(struct perf_event_context *ctx)
 		if (!hit)
 			return false;
 		describe(&info, hit, blocked);
-		own = hit->task == current;
-		sigtrap_done(hit);
+		own = sigtrap_take(hit, current);
 		more = perf_sigtrap_is_due(ctx);
 	}
 
@@ -145,7 +144,7 @@ static bool is_due(const struct perf_process_hits *hits, unsigned int i)
 	return test_bit(due_bit(i), &hits->state);
 }
 
-/* perf_process_hit has room for the low bits of a counter. */
+/* perf_process_hit::dropped and ::modified have 31 bits. */
 static u32 counter(const atomic_t *counter)
 {
 	return atomic_read(counter) & S32_MAX;
@@ -239,11 +238,11 @@ static int find_due(const struct perf_process_hits *hits, const struct perf_even
 	return -1;
 }
 
-static int claim_process_hit(struct perf_process_hits *hits)
+static int alloc_process_hit(struct perf_process_hits *hits)
 {
 	unsigned int i;
 
-	/* Against interrupts, exceptions and NMIs of this thread only */
+	/* Atomic only against interrupts, exceptions and NMIs: no other thread uses @hits. */
 	for (i = 0; i < PERF_PROCESS_HITS; i++) {
 		if (!test_and_set_bit_lock(busy_bit(i), &hits->state))
 			return i;
@@ -351,7 +350,7 @@ static int get_process_hit(struct perf_process_hits *hits, struct perf_event *he
 		clear_bit(due_bit(i), &hits->state);
 		return i;
 	}
-	i = claim_process_hit(hits);
+	i = alloc_process_hit(hits);
 	if (i < 0)
 		atomic64_inc(&head->lost_samples);
 	else
@@ -422,13 +421,13 @@ void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 		if (can_send)
 			process_hit(event, data, regs && user_mode(regs));
 	} else if (can_send) {
-		hit = sigtrap_claim(event->sigtrap);
+		hit = sigtrap_alloc(event->sigtrap);
 	}
 	if (hit) {
 		fill_in(hit, event, data, regs && user_mode(regs));
 		sigtrap_add(&ctx->sigtrap, hit);
 	} else if (event->sigtrap->queue) {
-		atomic64_inc(&(event->parent ?: event)->lost_samples);
+		atomic64_inc(event->sigtrap->lost);
 	}
 	if (can_send)
 		add_work();
@@ -531,8 +530,9 @@ int perf_sigtrap_alloc(struct perf_event *event)
 
 	sigtrap->nr = nr;
 	sigtrap->queue = queue;
+	sigtrap->lost = &(event->parent ?: event)->lost_samples;
 	for (i = 0; i < nr; i++)
-		sigtrap->hit[i].owner = sigtrap;
+		sigtrap->hit[i].storage = sigtrap;
 	event->sigtrap = sigtrap;
 	return 0;
 }

@@ -9,12 +9,13 @@
  * stored in any context: an interrupt, an exception or an NMI may store a hit
  * while the code that it interrupted is storing another one.
  *
- * Locking: sigtrap_claim() and sigtrap_add() take no lock. Callers of all other
+ * Locking: sigtrap_alloc() and sigtrap_add() take no lock. Callers of all other
  * functions hold the lock of the list, which is perf_event_context::lock.
  */
 #ifndef _KERNEL_EVENTS_SIGTRAP_H
 #define _KERNEL_EVENTS_SIGTRAP_H
 
+#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
 #include <linux/hw_breakpoint.h>
@@ -42,7 +43,7 @@ static_assert(HW_BREAKPOINT_SIGTRAPS <= BITS_PER_LONG);
  * @sync: a breakpoint was hit in user mode while SIGTRAP was not blocked
  * @async: the event was hit in user mode while SIGTRAP was blocked
  * @type: attr.type of the event
- * @owner: the storage that contains this hit
+ * @storage: the storage that contains this hit
  * @task: the task that made the access
  * @addr: address of the access, 0 if none may be reported
  * @data: attr.sig_data at the time of the hit
@@ -56,7 +57,7 @@ struct sigtrap_hit {
 	bool				sync;
 	bool				async;
 	u32				type;
-	struct perf_sigtrap		*owner;
+	struct perf_sigtrap		*storage;
 	struct task_struct		*task;
 	u64				addr;
 	u64				data;
@@ -67,6 +68,7 @@ struct sigtrap_hit {
  * @busy: bitmap of the elements of @hit that are in use
  * @nr: number of elements of @hit
  * @queue: HW_BREAKPOINT_SIGTRAP_QUEUE is set: hits must not coalesce
+ * @lost: number of hits that were lost, of the family of the event
  * @dropped: of the head of a family of events of a process: changes when hits that
  *	are due are to be dropped
  * @modified: of each member of a family: changes when the event is modified
@@ -76,19 +78,20 @@ struct perf_sigtrap {
 	unsigned long		busy;
 	unsigned int		nr;
 	bool			queue;
+	atomic64_t		*lost;
 	atomic_t		dropped;
 	atomic_t		modified;
 	struct sigtrap_hit	hit[] __counted_by(nr);
 };
 
 /**
- * sigtrap_claim - take an unused element of an event's storage
+ * sigtrap_alloc - allocate an element of an event's storage
  * @sigtrap: storage of the event
  *
  * Context: Any.
  * Return: the hit to fill in, or NULL if all elements are in use.
  */
-static inline struct sigtrap_hit *sigtrap_claim(struct perf_sigtrap *sigtrap)
+static inline struct sigtrap_hit *sigtrap_alloc(struct perf_sigtrap *sigtrap)
 {
 	unsigned int i;
 
@@ -105,7 +108,7 @@ static inline struct sigtrap_hit *sigtrap_claim(struct perf_sigtrap *sigtrap)
 /**
  * sigtrap_add - make a hit due
  * @list: list of the event's context
- * @hit: a filled-in hit that sigtrap_claim() has returned
+ * @hit: a filled-in hit that sigtrap_alloc() has returned
  *
  * Context: Any.
  */
@@ -139,12 +142,34 @@ static inline void sigtrap_collect(struct sigtrap_list *list)
  */
 static inline void sigtrap_done(struct sigtrap_hit *hit)
 {
-	struct perf_sigtrap *sigtrap = hit->owner;
+	struct perf_sigtrap *sigtrap = hit->storage;
 
 	list_del(&hit->link);
 	hit->listed = false;
-	/* Pairs with test_and_set_bit_lock() in sigtrap_claim(). */
+	/* Pairs with test_and_set_bit_lock() in sigtrap_alloc(). */
 	clear_bit_unlock(hit - sigtrap->hit, &sigtrap->busy);
+}
+
+/**
+ * sigtrap_take - remove a hit from its list in order to send its signal
+ * @hit: a hit on sigtrap_list::due
+ * @task: the task that would get the signal
+ *
+ * A hit in a context switch, after the check for hits that are due, moves with its
+ * context to another task. Its signal cannot be sent any more: if hits of the event must
+ * not coalesce, count the hit as lost.
+ *
+ * Context: Any; the caller holds the lock of the list.
+ * Return: true if @task made the hit.
+ */
+static inline bool sigtrap_take(struct sigtrap_hit *hit, const struct task_struct *task)
+{
+	bool own = hit->task == task;
+
+	if (!own && hit->storage->queue)
+		atomic64_inc(hit->storage->lost);
+	sigtrap_done(hit);
+	return own;
 }
 
 /**

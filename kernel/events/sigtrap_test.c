@@ -27,7 +27,7 @@ static struct perf_sigtrap *new_storage(struct kunit *test, unsigned int nr)
 	KUNIT_ASSERT_NOT_NULL(test, sigtrap);
 	sigtrap->nr = nr;
 	for (i = 0; i < nr; i++)
-		sigtrap->hit[i].owner = sigtrap;
+		sigtrap->hit[i].storage = sigtrap;
 	return sigtrap;
 }
 
@@ -39,7 +39,7 @@ static void init_list(struct sigtrap_list *list)
 
 static bool store(struct sigtrap_list *list, struct perf_sigtrap *sigtrap, u64 addr)
 {
-	struct sigtrap_hit *hit = sigtrap_claim(sigtrap);
+	struct sigtrap_hit *hit = sigtrap_alloc(sigtrap);
 
 	if (!hit)
 		return false;
@@ -66,7 +66,7 @@ static u64 take(struct sigtrap_list *list)
 	return addr;
 }
 
-static void an_event_has_room_for_its_number_of_hits(struct kunit *test)
+static void storage_holds_the_number_of_hits_of_its_event(struct kunit *test)
 {
 	static const unsigned int sizes[] = { 1, 2, HW_BREAKPOINT_SIGTRAPS };
 	struct sigtrap_list list;
@@ -102,8 +102,32 @@ static void storage_is_in_use_until_the_hit_is_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3, take(&list));
 }
 
+/* A hit is lost if a context switch has moved it to a task that did not make it. */
+static void a_hit_of_another_task_is_counted_as_lost(struct kunit *test)
+{
+	struct perf_sigtrap *sigtrap = new_storage(test, 2);
+	atomic64_t lost = ATOMIC64_INIT(0);
+	struct sigtrap_list list;
+	unsigned int queue;
+
+	init_list(&list);
+	sigtrap->lost = &lost;
+	for (queue = 0; queue < 2; queue++) {
+		sigtrap->queue = queue;
+		store(&list, sigtrap, 1);
+		store(&list, sigtrap, 2);
+		first(&list)->task = current;
+		KUNIT_EXPECT_TRUE(test, sigtrap_take(first(&list), current));
+		KUNIT_EXPECT_EQ(test, 0, atomic64_read(&lost));
+		first(&list)->task = NULL;
+		KUNIT_EXPECT_FALSE(test, sigtrap_take(first(&list), current));
+		KUNIT_EXPECT_EQ(test, queue, atomic64_read(&lost));
+		KUNIT_EXPECT_EQ(test, 0, sigtrap->busy);
+	}
+}
+
 /* sigtrap_drop() leaves hits alone that sigtrap_collect() has not moved yet. */
-static void dropping_leaves_other_events_and_new_hits(struct kunit *test)
+static void drop_leaves_other_events_and_hits_that_are_not_collected(struct kunit *test)
 {
 	struct perf_sigtrap *a = new_storage(test, 4), *b = new_storage(test, 4);
 	struct sigtrap_list list;
@@ -238,7 +262,7 @@ static void check_order(struct kunit *test, u64 addr, u32 *taken, u32 *taken_irq
 		KUNIT_ASSERT_EQ(test, ++*taken, addr);
 }
 
-static void interrupts_lose_and_double_nothing(struct kunit *test)
+static void hits_in_interrupts_are_neither_lost_nor_doubled(struct kunit *test)
 {
 	struct irq_world *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 	u32 stored = 0, taken = 0, taken_irq = 0, i;
@@ -316,7 +340,7 @@ static void expect_both(struct kunit *test, struct middle *m)
 	KUNIT_EXPECT_EQ(test, 0, m->sigtrap->busy);
 }
 
-static void a_hit_in_the_middle_of_another_is_not_lost(struct kunit *test)
+static void hit_that_interrupts_the_storing_of_another_is_not_lost(struct kunit *test)
 {
 	struct middle *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	unsigned int at, nr_places = 0;
@@ -343,13 +367,14 @@ static void a_hit_in_the_middle_of_another_is_not_lost(struct kunit *test)
 #endif
 
 static struct kunit_case sigtrap_cases[] = {
-	KUNIT_CASE(an_event_has_room_for_its_number_of_hits),
+	KUNIT_CASE(storage_holds_the_number_of_hits_of_its_event),
 	KUNIT_CASE(storage_is_in_use_until_the_hit_is_done),
-	KUNIT_CASE(dropping_leaves_other_events_and_new_hits),
+	KUNIT_CASE(a_hit_of_another_task_is_counted_as_lost),
+	KUNIT_CASE(drop_leaves_other_events_and_hits_that_are_not_collected),
 	KUNIT_CASE(hits_come_out_in_order),
-	KUNIT_CASE(interrupts_lose_and_double_nothing),
+	KUNIT_CASE(hits_in_interrupts_are_neither_lost_nor_doubled),
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
-	KUNIT_CASE(a_hit_in_the_middle_of_another_is_not_lost),
+	KUNIT_CASE(hit_that_interrupts_the_storing_of_another_is_not_lost),
 #endif
 	{ }
 };

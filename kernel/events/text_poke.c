@@ -52,7 +52,7 @@ static bool clock_is_readable(const struct perf_event *event)
 
 static bool wants_text(const struct perf_event *event, enum perf_text kind)
 {
-	/* note_jit_permission() records the permission in the parent. */
+	/* account_text_poke_event() records the permission in the event that was opened. */
 	const struct perf_event *opened = event->parent ? : event;
 
 	switch (kind) {

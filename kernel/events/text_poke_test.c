@@ -82,7 +82,7 @@ static void an_instruction_is_one_record(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, text_poke_piece(&poke, &piece));
 }
 
-static void nothing_is_no_record(struct kunit *test)
+static void empty_change_is_no_record(struct kunit *test)
 {
 	struct text_poke piece, poke = { };
 
@@ -100,7 +100,7 @@ static void all_lengths_of_instructions_fit(struct kunit *test)
 	}
 }
 
-static void long_ones_are_several_records(struct kunit *test)
+static void long_change_is_split_into_several_records(struct kunit *test)
 {
 	static const size_t len[] = {
 		1, TEXT_POKE_MAX - 1, TEXT_POKE_MAX, TEXT_POKE_MAX + 1,
@@ -118,9 +118,9 @@ static void long_ones_are_several_records(struct kunit *test)
 
 static struct kunit_case text_poke_cases[] = {
 	KUNIT_CASE(an_instruction_is_one_record),
-	KUNIT_CASE(nothing_is_no_record),
+	KUNIT_CASE(empty_change_is_no_record),
 	KUNIT_CASE(all_lengths_of_instructions_fit),
-	KUNIT_CASE(long_ones_are_several_records),
+	KUNIT_CASE(long_change_is_split_into_several_records),
 	{ }
 };
 

@@ -143,7 +143,7 @@ static struct perf_event_attr attr_of(const struct wprobe_place *place,
 }
 
 /* Returns true if the hardware has this type and length of breakpoint. */
-static bool kind_exists(const struct wprobe_place *place)
+static bool type_is_supported(const struct wprobe_place *place)
 {
 	struct perf_event_attr attr = attr_of(place, nowhere(place->type));
 	struct arch_hw_breakpoint hw = { };
@@ -169,17 +169,70 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw)
 	return tw->place.type == HW_BREAKPOINT_X ? 1 : tw->place.len;
 }
 
+/* ---- Modules that are unloaded: any context ---- */
+
+#ifdef CONFIG_MODULES
+/*
+ * Returns true if @addr is in a module that is being unloaded, for which
+ * wprobe_module_callback() may already have run.
+ *
+ * The module is no longer found when it is to be removed from the list of modules.  It
+ * has no code and no tracepoints by then: an address of it is a stale pointer, which is
+ * watched like the address of any other object that has been freed.
+ */
+static bool is_going(unsigned long addr)
+{
+	struct module *mod;
+
+	if (!is_vmalloc_or_module_addr((void *)addr))
+		return false;
+	guard(preempt)();
+	mod = __module_address(addr);
+	return mod && READ_ONCE(mod->state) == MODULE_STATE_GOING;
+}
+#else
+static bool is_going(unsigned long addr)
+{
+	return false;
+}
+#endif
+
 /* ---- Repointing: any context, not preemptible ---- */
+
+/*
+ * From now on all CPUs watch the same.  Reset the flag before the change: a local change
+ * that comes after this one sets it again.
+ */
+static int repoint_all(struct trace_wprobe *tw, const struct bp_version *v,
+		       const unsigned long *from)
+{
+	bool used_locally = READ_ONCE(tw->used_locally);
+	int err;
+
+	if (used_locally)
+		WRITE_ONCE(tw->used_locally, false);
+	err = bp_wide_repoint(tw->events, v, from);
+	if (err && used_locally)
+		WRITE_ONCE(tw->used_locally, true);
+	return err;
+}
+
+/* Set the flag after the change, and only if there is one, see repoint_all(). */
+static int repoint_here(struct trace_wprobe *tw, const struct bp_version *v,
+			const unsigned long *from)
+{
+	int err = bp_wide_repoint_local(tw->events, v, from);
+
+	if (!err)
+		WRITE_ONCE(tw->used_locally, true);
+	return err;
+}
 
 /* @from: NULL, or an address: change nothing unless this CPU watches it */
 static int repoint(struct trace_wprobe *tw, const struct bp_version *v,
 		   const unsigned long *from, bool this_cpu)
 {
-	if (!this_cpu)
-		return bp_wide_repoint(tw->events, v, from);
-
-	WRITE_ONCE(tw->used_locally, true);
-	return bp_wide_repoint_local(tw->events, v, from);
+	return this_cpu ? repoint_here(tw, v, from) : repoint_all(tw, v, from);
 }
 
 static int prepare(const struct trace_wprobe *tw, unsigned long addr,
@@ -190,18 +243,32 @@ static int prepare(const struct trace_wprobe *tw, unsigned long addr,
 	return bp_wide_prepare_at(tw->events, &tw->nothing, addr, v);
 }
 
+/*
+ * Check for a module after the change.  Whoever unloads the module sets its state before
+ * leave_module() looks at what is watched: either leave_module() finds @addr, or the
+ * state is found here.
+ */
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 {
 	struct bp_version v __uninitialized;
+	int err;
 
-	return prepare(tw, addr, &v) ?: repoint(tw, &v, NULL, this_cpu);
+	err = prepare(tw, addr, &v) ?: repoint(tw, &v, NULL, this_cpu);
+	if (err)
+		return err;
+	/* Pairs with the barrier in leave_module(). */
+	smp_mb__after_atomic();
+	if (likely(!is_going(addr)))
+		return 0;
+	repoint(tw, &tw->nothing, &addr, this_cpu);
+	return -EINVAL;
 }
 
 bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr)
 {
 	struct bp_version v;
 
-	return !prepare(tw, addr, &v);
+	return !prepare(tw, addr, &v) && !is_going(addr);
 }
 
 /* Where CPUs differ, this one knows only what it watches itself. */
@@ -665,28 +732,10 @@ static char *full_symbol(const char *symbol)
 	return *name ? kasprintf(GFP_KERNEL, "%s:%s", name, symbol) :
 		       kstrdup(symbol, GFP_KERNEL);
 }
-
-/*
- * Returns true if @addr is in a module that is being unloaded, for which
- * wprobe_module_callback() may already have run.
- */
-static bool is_going(unsigned long addr)
-{
-	struct module *mod;
-
-	guard(preempt)();
-	mod = __module_address(addr);
-	return mod && mod->state == MODULE_STATE_GOING;
-}
 #else
 static char *full_symbol(const char *symbol)
 {
 	return kstrdup(symbol, GFP_KERNEL);
-}
-
-static bool is_going(unsigned long addr)
-{
-	return false;
 }
 #endif
 
@@ -753,7 +802,7 @@ static int parse_place(const char *arg, struct wprobe_place *place)
 		err = parse_len(text, offset, place);
 	if (err)
 		return err;
-	if (!kind_exists(place)) {
+	if (!type_is_supported(place)) {
 		trace_probe_log_err(0, NO_ACCESS_TYPE);
 		return -EOPNOTSUPP;
 	}
@@ -1081,6 +1130,8 @@ static void leave_module(struct trace_wprobe *tw, struct module *mod)
 {
 	struct leaving l = { .tw = tw, .mod = mod };
 
+	/* The state of @mod is set before.  Pairs with the barrier in trace_wprobe_set(). */
+	smp_mb();
 	if (within_module(bp_wide_newest_addr(tw->events), mod))
 		bp_wide_repoint(tw->events, &tw->nothing, NULL);
 	on_each_cpu(leave_module_here, &l, 1);

@@ -23,7 +23,7 @@
  * @same_pids: pids of the kernel are those of hwbp
  * @lines: one line per holder
  * @nr: number of @lines
- * @room: capacity of @lines
+ * @capacity: capacity of @lines
  */
 struct holders {
 	struct slots slots;
@@ -32,7 +32,7 @@ struct holders {
 	bool same_pids;
 	char **lines;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 };
 
 static char *scope_text(const struct holding *h)
@@ -67,7 +67,7 @@ static void add_line(struct holders *holders, char *line)
 			return;
 		}
 	}
-	GROW(holders->lines, holders->nr, holders->room);
+	GROW(holders->lines, holders->nr, holders->capacity);
 	holders->lines[holders->nr++] = line;
 }
 

@@ -26,7 +26,7 @@ struct ksym {
  * @modules: append the name of the module
  * @entries: the symbols
  * @nr: number of @entries
- * @room: capacity of @entries
+ * @capacity: capacity of @entries
  */
 struct ksyms {
 	bool done;
@@ -34,7 +34,7 @@ struct ksyms {
 	bool modules;
 	struct ksym *entries;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 };
 
 static int by_address(const void *a, const void *b)
@@ -71,7 +71,7 @@ static int add_symbol(void *arg, const char *name, char type, u64 address)
 
 	if (!is_wanted(syms, address, type))
 		return 0;
-	GROW(syms->entries, syms->nr, syms->room);
+	GROW(syms->entries, syms->nr, syms->capacity);
 	syms->entries[syms->nr].address = address;
 	syms->entries[syms->nr++].name = symbol_name(name, syms->modules);
 	return 0;

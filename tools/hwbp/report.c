@@ -336,10 +336,11 @@ void report_hit(struct report *rep, const struct hit *hit, struct tasks *tasks)
 		nr_ips = unwinder_callers(rep->unwinder, hit->user, ips, MAX_CALLERS);
 	if (rep->opt->json) {
 		json_hit(rep, hit, comm, ns, spot, ips, nr_ips);
-		return;
+	} else {
+		print_hit(rep, hit, comm, ns, spot);
+		print_callers(rep, ips, nr_ips);
 	}
-	print_hit(rep, hit, comm, ns, spot);
-	print_callers(rep, ips, nr_ips);
+	flush_half_full_output(rep->out);
 }
 
 static void forget_range(struct spot **table, uint64_t start, uint64_t len)
@@ -392,13 +393,13 @@ static int by_hits(const void *a, const void *b)
 
 static size_t collect(struct report *rep, struct spot **list)
 {
-	size_t i, nr = 0, room = 0;
+	size_t i, nr = 0, capacity = 0;
 	struct spot *spot;
 
 	*list = NULL;
 	for (i = 0; i < NR_BUCKETS; i++) {
 		for (spot = rep->bucket[i]; spot; spot = spot->next) {
-			GROW(*list, nr, room);
+			GROW(*list, nr, capacity);
 			(*list)[nr++] = *spot;
 		}
 	}

@@ -221,7 +221,7 @@ static void parse_breakpoint(struct holding *h, const struct line *line)
 
 static void add_holding(struct holding_list *list, const struct holding *h)
 {
-	GROW(list->entries, list->nr, list->room);
+	GROW(list->entries, list->nr, list->capacity);
 	list->entries[list->nr++] = *h;
 }
 

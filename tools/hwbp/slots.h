@@ -63,7 +63,7 @@ struct holding {
 struct holding_list {
 	struct holding *entries;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 };
 
 /**

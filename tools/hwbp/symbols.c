@@ -48,7 +48,7 @@ struct mapped {
  * @pid: process; files are looked up below its /proc/PID/root first
  * @maps: mapped files, the program first
  * @nr_maps: number of @maps
- * @room: capacity of @maps
+ * @capacity: capacity of @maps
  */
 struct symbols {
 	Dwfl *dwfl;
@@ -58,7 +58,7 @@ struct symbols {
 	pid_t pid;
 	struct mapped *maps;
 	size_t nr_maps;
-	size_t room;
+	size_t capacity;
 };
 
 static char *debuginfo_path;
@@ -204,7 +204,7 @@ static bool extend_known(struct symbols *syms, const char *path, uint64_t bias,
 
 static void add_mapped(struct symbols *syms, struct mapped *new)
 {
-	GROW(syms->maps, syms->nr_maps, syms->room);
+	GROW(syms->maps, syms->nr_maps, syms->capacity);
 	if (is_program(syms, new->path)) {
 		memmove(syms->maps + 1, syms->maps, syms->nr_maps * sizeof(*new));
 		syms->maps[0] = *new;
@@ -410,7 +410,7 @@ static void add_symbol(struct symbol_list *list, const struct symbol *new)
 			old->size = new->size;
 		return;
 	}
-	GROW(list->entries, list->nr, list->room);
+	GROW(list->entries, list->nr, list->capacity);
 	list->entries[list->nr] = *new;
 	list->entries[list->nr].name = xstrdup(new->name);
 	list->entries[list->nr].file = xstrdup(new->file);

@@ -52,7 +52,7 @@ struct symbol {
 struct symbol_list {
 	struct symbol *entries;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 };
 
 enum scope {

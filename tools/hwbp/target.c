@@ -242,7 +242,7 @@ void target_threads(const struct target *t, struct tids *tids)
 
 		if (tid <= 0)
 			continue;
-		GROW(tids->tid, tids->nr, tids->room);
+		GROW(tids->tid, tids->nr, tids->capacity);
 		tids->tid[tids->nr++] = tid;
 	}
 	if (dir)

@@ -45,7 +45,7 @@ int target_finish(const struct target *t, const char *what);
 struct tids {
 	pid_t *tid;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 };
 
 /* Read the list of the threads of @t. */

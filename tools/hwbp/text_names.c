@@ -30,7 +30,7 @@ struct area {
  * @core_end: end of the core kernel's text
  * @areas: areas from PERF_RECORD_KSYMBOL
  * @nr: number of @areas
- * @room: capacity of @areas
+ * @capacity: capacity of @areas
  * @stale: the symbols from /proc/kallsyms may be out of date
  * @asked: /proc/kallsyms has been read since text_names_begin()
  */
@@ -39,7 +39,7 @@ struct text_names {
 	uint64_t core_end;
 	struct area *areas;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 	bool stale;
 	bool asked;
 };
@@ -77,7 +77,7 @@ void text_names_add(struct text_names *names, uint64_t start, uint64_t len, cons
 {
 	struct area area = { .start = start, .len = len, .name = xstrdup(name) };
 
-	GROW(names->areas, names->nr, names->room);
+	GROW(names->areas, names->nr, names->capacity);
 	names->areas[names->nr++] = area;
 }
 

@@ -301,13 +301,13 @@ static int by_changes(const void *a, const void *b)
 
 static size_t collect(const struct text_report *rep, struct changed ***list)
 {
-	size_t i, nr = 0, room = 0;
+	size_t i, nr = 0, capacity = 0;
 	struct changed *symbol;
 
 	*list = NULL;
 	for (i = 0; i < NR_BUCKETS; i++) {
 		for (symbol = rep->symbols[i]; symbol; symbol = symbol->next) {
-			GROW(*list, nr, room);
+			GROW(*list, nr, capacity);
 			(*list)[nr++] = symbol;
 		}
 	}

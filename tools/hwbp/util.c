@@ -2,11 +2,16 @@
 /* Messages, allocation and small files. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util.h"
+
+/* Size of the buffer of a report in bytes; a line is much shorter. */
+#define OUTPUT_BUFFER	65536
 
 static void message(const char *prefix, const char *fmt, va_list ap)
 {
@@ -120,11 +125,21 @@ char *read_line_of(const char *path)
 
 FILE *open_output(const char *path)
 {
+	/* The C library ignores the size if it is to allocate the buffer itself. */
+	static char buffer[OUTPUT_BUFFER];
 	FILE *out = path ? fopen(path, "we") : stdout;
 
 	if (!out)
 		die("cannot write to '%s': %s", path, strerror(errno));
+	if (!isatty(fileno(out)))
+		setvbuf(out, buffer, _IOFBF, sizeof(buffer));
 	return out;
+}
+
+void flush_half_full_output(FILE *out)
+{
+	if (__fpending(out) > OUTPUT_BUFFER / 2)
+		flush_output(out);
 }
 
 void flush_output(FILE *out)

@@ -34,14 +34,14 @@ char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 
 /*
- * Make room for one more element in a growing array: @array and @room (its
+ * Make room for one more element in a growing array: @array and @capacity (its
  * capacity) are changed, @nr is the number of elements in use.
  */
-#define GROW(array, nr, room)							\
+#define GROW(array, nr, capacity)						\
 	do {									\
-		if ((nr) == (room)) {						\
-			(room) = (room) ? 2 * (room) : 16;			\
-			(array) = xrealloc((array), (room) * sizeof(*(array)));	\
+		if ((nr) == (capacity)) {					\
+			(capacity) = (capacity) ? 2 * (capacity) : 16;		\
+			(array) = xrealloc((array), (capacity) * sizeof(*(array)));	\
 		}								\
 	} while (0)
 
@@ -54,8 +54,15 @@ char *printable(char *s);
 /* First line of a file without its newline, NULL if it cannot be read; to be freed */
 char *read_line_of(const char *path);
 
-/* Truncate and open the file @path for writing; stdout if @path is NULL. */
+/* Truncate and open the file @path for writing; stdout if @path is NULL. Call this once. */
 FILE *open_output(const char *path);
+
+/*
+ * Call at the end of a line: flush @out if its buffer is half full. The buffer then never
+ * overflows within a line, and a program that writes to the same file does not get its
+ * lines into one of ours.
+ */
+void flush_half_full_output(FILE *out);
 
 /* Flush @out. Exits with a one-line message if this or an earlier write failed. */
 void flush_output(FILE *out);

@@ -102,9 +102,9 @@ static char *kernel_says(const char *dir)
 {
 	char *path = xasprintf("%s/error_log", dir), *line = NULL, *text = NULL, *mark;
 	FILE *file = fopen(path, "r");
-	size_t room = 0;
+	size_t capacity = 0;
 
-	while (file && getline(&line, &room, file) > 0) {
+	while (file && getline(&line, &capacity, file) > 0) {
 		mark = strstr(line, "error: ");
 		if (!mark)
 			continue;
@@ -261,9 +261,9 @@ static bool file_contains(const char *path, const char *text)
 	FILE *file = fopen(path, "re");
 	char *line = NULL;
 	bool found = false;
-	size_t room = 0;
+	size_t capacity = 0;
 
-	while (file && !found && getline(&line, &room, file) > 0)
+	while (file && !found && getline(&line, &capacity, file) > 0)
 		found = strstr(line, text);
 	if (file)
 		fclose(file);

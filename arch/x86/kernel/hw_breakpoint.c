@@ -84,16 +84,16 @@ struct bp_wants {
 
 /**
  * struct bp_reg - the hardware view of one slot
- * @owner: the breakpoint for which the slot is armed
+ * @armed_for: the breakpoint for which the slot is armed
  * @event: event of the breakpoint, NULL for a breakpoint of the kernel debugger
- * @hw: copy of *@owner from the time when the slot was written
+ * @hw: copy of *@armed_for from the time when the slot was written
  *
  * Valid if the slot is armed.  If it is not, only @hw.address is valid, and
  * only if cpu_regs::known has the bit of the slot: the contents of the address
  * register.
  */
 struct bp_reg {
-	const struct arch_hw_breakpoint	*owner;
+	const struct arch_hw_breakpoint	*armed_for;
 	struct perf_event		*event;
 	struct arch_hw_breakpoint	hw;
 };
@@ -102,7 +102,7 @@ struct bp_reg {
  * struct cpu_regs - the debug registers of a CPU
  * @wanted: the wanted view of perf, without the breakpoints of the debugger
  * @reg: the hardware view of each slot
- * @owned: bitmap of the slots that are armed
+ * @armed_slots: bitmap of the slots that are armed
  * @known: bitmap of the slots whose address register contains @reg.hw.address
  * @mask: contents of the address mask registers
  * @open: a batch is open: perf is changing @wanted
@@ -119,7 +119,7 @@ struct bp_reg {
 struct cpu_regs {
 	struct bp_wants			wanted;
 	struct bp_reg			reg[HBP_NUM];
-	unsigned int			owned;
+	unsigned int			armed_slots;
 	unsigned int			known;
 	u32				mask[HBP_NUM];
 	bool				open;
@@ -312,9 +312,9 @@ static int slot_score(const struct cpu_regs *regs, int slot,
 	const struct bp_reg *reg = &regs->reg[slot];
 	bool address = (regs->known & BIT(slot)) && reg->hw.address == hw->address;
 
-	if (!(regs->owned & BIT(slot)))
+	if (!(regs->armed_slots & BIT(slot)))
 		return 2 + address;
-	if (reg->owner == hw)
+	if (reg->armed_for == hw)
 		return 5;
 	return address && same_hw(&reg->hw, hw) ? 4 : address;
 }
@@ -327,7 +327,7 @@ static int free_slot(const struct cpu_regs *regs, const struct bp_wants *wanted,
 	int slot, score, best = -1, best_score = -1;
 
 	/* Fast path: nothing is armed, so all slots score the same. */
-	if (free && !regs->owned)
+	if (free && !regs->armed_slots)
 		return __ffs(free);
 
 	for_each_slot(slot, free) {
@@ -376,7 +376,7 @@ static __always_inline unsigned long load_slot(struct cpu_regs *regs, int slot,
 	reg->hw.mask = hw->mask;
 	reg->hw.ctl = hw->ctl;
 	reg->event = want->event;
-	reg->owner = hw;
+	reg->armed_for = hw;
 	if (unlikely(reg->hw.mask | regs->mask[slot]))
 		write_mask(regs, slot, reg->hw.mask);
 
@@ -423,12 +423,12 @@ static __always_inline unsigned int slot_stays(struct cpu_regs *regs, int slot,
 	if (reg->hw.ctl != hw->ctl || reg->hw.mask != hw->mask)
 		return 0;
 	/* If only the address changes, one write to DRn is atomic. */
-	if (reg->owner == hw)
+	if (reg->armed_for == hw)
 		write_address(regs, slot, hw->address);
 	else if (reg->hw.address != hw->address)
 		return 0;
 	reg->event = want->event;
-	reg->owner = hw;
+	reg->armed_for = hw;
 
 	return BIT(slot);
 }
@@ -483,7 +483,7 @@ static noinline void change_slots(struct cpu_regs *regs, const struct bp_wants *
 	if (dr7 != armed)
 		write_dr7(regs, dr7);
 
-	regs->owned = wanted->taken;
+	regs->armed_slots = wanted->taken;
 	if (unlikely(addr_mask_max))
 		clear_masks(regs, leave & ~load);
 }
@@ -491,12 +491,12 @@ static noinline void change_slots(struct cpu_regs *regs, const struct bp_wants *
 static __always_inline void change_registers(struct cpu_regs *regs,
 					     const struct bp_wants *wanted)
 {
-	unsigned int owned = regs->owned, taken = wanted->taken, stay;
+	unsigned int armed_slots = regs->armed_slots, taken = wanted->taken, stay;
 
-	stay = slots_that_stay(regs, wanted, taken & owned);
+	stay = slots_that_stay(regs, wanted, taken & armed_slots);
 	/* If a breakpoint was moved, its address has been written. */
-	if (stay != (owned | taken))
-		change_slots(regs, wanted, owned & ~stay, taken & ~stay);
+	if (stay != (armed_slots | taken))
+		change_slots(regs, wanted, armed_slots & ~stay, taken & ~stay);
 }
 
 /*
@@ -506,22 +506,22 @@ static __always_inline void change_registers(struct cpu_regs *regs,
  */
 static __always_inline void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
 {
-	unsigned int taken = wanted->taken, owned = regs->owned;
+	unsigned int taken = wanted->taken, armed_slots = regs->armed_slots;
 	unsigned long dr7;
 
-	if (owned && taken) {
+	if (armed_slots && taken) {
 		change_registers(regs, wanted);
 	} else if (taken) {
 		dr7 = load_slots(regs, wanted, taken, DR7_EXACT);
 		/* All events are set: arm the slots. */
 		barrier();
 		write_dr7(regs, dr7);
-		regs->owned = taken;
-	} else if (owned) {
+		regs->armed_slots = taken;
+	} else if (armed_slots) {
 		write_dr7(regs, 0);
-		regs->owned = 0;
+		regs->armed_slots = 0;
 		if (unlikely(addr_mask_max))
-			clear_masks(regs, owned);
+			clear_masks(regs, armed_slots);
 	}
 }
 
@@ -633,7 +633,8 @@ static __always_inline bool keeps_slot(const struct cpu_regs *regs,
 
 	if (regs->wanted.taken & bit)
 		return false;
-	return !regs->owned || ((regs->owned & bit) && regs->reg[hw->slot].owner == hw);
+	return !regs->armed_slots ||
+	       ((regs->armed_slots & bit) && regs->reg[hw->slot].armed_for == hw);
 }
 
 int arch_install_hw_breakpoint(struct perf_event *event)
@@ -659,8 +660,8 @@ int arch_install_hw_breakpoint(struct perf_event *event)
 }
 
 /*
- * What sync_registers() would do, if nothing changes but the address of @event, which
- * is armed.  False if that is not so.
+ * Does what sync_registers() would do if only the address of @event, which is armed, has
+ * changed.  Returns false, and does nothing, if more than that may have changed.
  *
  * An NMI that repoints meanwhile finds that registers are being written and leaves the
  * rest to the loop, as it does during sync_if_stale().
@@ -671,10 +672,10 @@ static __always_inline bool move_armed(struct cpu_regs *regs, struct perf_event 
 	int slot = hw->slot;
 	struct bp_reg *reg = &regs->reg[slot];
 
-	/* Interrupted code is about to write registers, or more than this has changed. */
+	/* Interrupted code is about to write registers, or another change is pending. */
 	if (regs->open || regs->syncing || regs->stale || regs->debugging)
 		return false;
-	if (!(regs->owned & BIT(slot)) || reg->owner != hw)
+	if (!(regs->armed_slots & BIT(slot)) || reg->armed_for != hw)
 		return false;
 
 	WRITE_ONCE(regs->syncing, true);
@@ -789,7 +790,7 @@ void hw_breakpoint_cpu_init(void)
 
 	/* A CPU that comes up has no active events. */
 	memset(regs->reg, 0, sizeof(regs->reg));
-	regs->owned = 0;
+	regs->armed_slots = 0;
 	/* Code that was interrupted when the CPU went down does not continue. */
 	regs->open = false;
 	regs->syncing = false;

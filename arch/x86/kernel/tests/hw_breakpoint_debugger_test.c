@@ -65,7 +65,7 @@ static struct debugger *start_debugger(struct kunit *test, int nr)
 	return dbg;
 }
 
-static void a_debugger_gets_registers_next_to_perf(struct kunit *test)
+static void debugger_breakpoints_fire_beside_perf_breakpoints(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
 	struct dr_test_regs before, with, without;
@@ -109,7 +109,7 @@ static void a_debugger_gets_registers_next_to_perf(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, without.cpu_dr7, before.cpu_dr7);
 }
 
-static void a_debugger_that_is_entered_silences_the_cpu(struct kunit *test)
+static void debugger_entry_disarms_all_breakpoints(struct kunit *test)
 {
 	struct dr_test_regs before, inside, after;
 	struct dr_test *f = test->priv;
@@ -137,7 +137,7 @@ static void a_debugger_that_is_entered_silences_the_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hits, 1);
 }
 
-static void a_debugger_in_an_open_batch_waits_for_its_commit(struct kunit *test)
+static void debugger_change_in_open_batch_applies_at_commit(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 1);
 	struct dr_test_regs before, open, armed, closing, gone;
@@ -188,7 +188,7 @@ static void a_debugger_in_an_open_batch_waits_for_its_commit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&gone, &dr_test_words[HBP_NUM]), -1);
 }
 
-static void a_debugger_does_not_push_perf_out(struct kunit *test)
+static void debugger_takes_no_register_that_perf_uses(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
 	struct dr_test_regs before, with, after;
@@ -215,7 +215,7 @@ static void a_debugger_does_not_push_perf_out(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, &after, &before, sizeof(after));
 }
 
-static void a_debugger_gets_what_perf_leaves(struct kunit *test)
+static void debugger_breakpoints_yield_to_perf_and_return(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
 	struct dr_test_regs full, back;
@@ -252,7 +252,7 @@ static void a_debugger_gets_what_perf_leaves(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&back, &dr_test_words[HBP_NUM + 1]), 0);
 }
 
-static void a_debugger_leaves_arming_to_local_db_restore(struct kunit *test)
+static void local_db_restore_arms_debugger_breakpoints(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 1);
 	struct dr_test_regs before, inside, left, restored;
@@ -282,7 +282,7 @@ static void a_debugger_leaves_arming_to_local_db_restore(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&restored, &dr_test_words[HBP_NUM]), 0);
 }
 
-static void a_cpu_that_comes_up_gets_the_debuggers_breakpoints(struct kunit *test)
+static void cpu_that_comes_online_loads_debugger_breakpoints(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
 	struct dr_test_regs reset, up;
@@ -306,7 +306,7 @@ static void a_cpu_that_comes_up_gets_the_debuggers_breakpoints(struct kunit *tes
 }
 
 /* The debugger pokes text to set and remove software breakpoints. */
-static void poking_text_in_the_debugger_arms_nothing(struct kunit *test)
+static void text_poke_in_debugger_arms_nothing(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 1);
 	struct dr_test_regs armed, inside, after;
@@ -339,7 +339,7 @@ static void poking_text_in_the_debugger_arms_nothing(struct kunit *test)
 }
 
 /* As if an NMI repointed while the debugger runs */
-static void repointing_in_the_debugger_arms_nothing(struct kunit *test)
+static void repoint_in_debugger_arms_nothing(struct kunit *test)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
@@ -372,7 +372,7 @@ static void repointing_in_the_debugger_arms_nothing(struct kunit *test)
 }
 
 /* The debugger stopped the CPU in an NMI, then the CPU went offline. */
-static void a_cpu_that_comes_back_is_armed(struct kunit *test)
+static void cpu_that_was_offline_loads_debugger_breakpoints(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
 	struct dr_test_regs left, up, restored;
@@ -408,7 +408,7 @@ static void leave_and_read(void *regs)
 }
 
 /* The debugger sets its list once; each CPU reads it when it leaves. */
-static void each_cpu_takes_over_what_the_debugger_set_once(struct kunit *test)
+static void each_cpu_loads_debugger_breakpoints_when_it_leaves(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 1);
 	struct dr_test_regs regs;
@@ -442,7 +442,7 @@ static int hbreak_verdict(const void *addr)
 }
 
 /* Must not need the kprobe blacklist: empty without CONFIG_KPROBES. */
-static void a_debugger_is_refused_only_what_traps_for_ever(struct kunit *test)
+static void debugger_is_refused_only_code_and_data_of_the_trap_path(struct kunit *test)
 {
 	static const void *const refused[] = {
 		__entry_text_start, __entry_text_end - 1, exc_nmi, exc_debug, hw_breakpoint_load,
@@ -465,7 +465,7 @@ static void a_debugger_is_refused_only_what_traps_for_ever(struct kunit *test)
 
 #ifdef CONFIG_KGDB
 /* A CPU that the debugger has stopped may hold the lock of the accounting. */
-static void a_breakpoint_is_disarmed_though_its_claims_cannot_be_released(struct kunit *test)
+static void debugger_breakpoint_is_disarmed_while_accounting_is_locked(struct kunit *test)
 {
 	unsigned long addr = (unsigned long)&dr_test_words[HBP_NUM];
 	int set, refused, removed, again;
@@ -499,7 +499,7 @@ static void a_breakpoint_is_disarmed_though_its_claims_cannot_be_released(struct
 }
 
 /* An irq_work evicts the flexible breakpoint. */
-static void a_debugger_gets_the_slot_of_a_flexible_breakpoint(struct kunit *test)
+static void debugger_breakpoint_evicts_flexible_breakpoint(struct kunit *test)
 {
 	unsigned long addr = (unsigned long)&dr_test_words[HBP_NUM];
 	struct dr_test_regs full, leaving, evicted;
@@ -537,7 +537,7 @@ static void a_debugger_gets_the_slot_of_a_flexible_breakpoint(struct kunit *test
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&evicted, (void *)addr), 0);
 }
 
-static void a_debugger_watches_what_the_processor_makes_of_an_address(struct kunit *test)
+static void debugger_breakpoint_address_is_aligned_down(struct kunit *test)
 {
 	unsigned long addr = (unsigned long)&dr_test_words[HBP_NUM];
 	struct dr_test_regs armed;
@@ -560,22 +560,22 @@ static void a_debugger_watches_what_the_processor_makes_of_an_address(struct kun
 /* ---- The suite ---- */
 
 static struct kunit_case x86_hw_breakpoint_debugger_test_cases[] = {
-	KUNIT_CASE(a_debugger_gets_registers_next_to_perf),
-	KUNIT_CASE(a_debugger_that_is_entered_silences_the_cpu),
-	KUNIT_CASE(a_debugger_in_an_open_batch_waits_for_its_commit),
-	KUNIT_CASE(a_debugger_does_not_push_perf_out),
-	KUNIT_CASE(a_debugger_gets_what_perf_leaves),
-	KUNIT_CASE(a_debugger_leaves_arming_to_local_db_restore),
-	KUNIT_CASE(a_cpu_that_comes_up_gets_the_debuggers_breakpoints),
-	KUNIT_CASE(poking_text_in_the_debugger_arms_nothing),
-	KUNIT_CASE(repointing_in_the_debugger_arms_nothing),
-	KUNIT_CASE(a_cpu_that_comes_back_is_armed),
-	KUNIT_CASE(each_cpu_takes_over_what_the_debugger_set_once),
-	KUNIT_CASE(a_debugger_is_refused_only_what_traps_for_ever),
+	KUNIT_CASE(debugger_breakpoints_fire_beside_perf_breakpoints),
+	KUNIT_CASE(debugger_entry_disarms_all_breakpoints),
+	KUNIT_CASE(debugger_change_in_open_batch_applies_at_commit),
+	KUNIT_CASE(debugger_takes_no_register_that_perf_uses),
+	KUNIT_CASE(debugger_breakpoints_yield_to_perf_and_return),
+	KUNIT_CASE(local_db_restore_arms_debugger_breakpoints),
+	KUNIT_CASE(cpu_that_comes_online_loads_debugger_breakpoints),
+	KUNIT_CASE(text_poke_in_debugger_arms_nothing),
+	KUNIT_CASE(repoint_in_debugger_arms_nothing),
+	KUNIT_CASE(cpu_that_was_offline_loads_debugger_breakpoints),
+	KUNIT_CASE(each_cpu_loads_debugger_breakpoints_when_it_leaves),
+	KUNIT_CASE(debugger_is_refused_only_code_and_data_of_the_trap_path),
 #ifdef CONFIG_KGDB
-	KUNIT_CASE(a_breakpoint_is_disarmed_though_its_claims_cannot_be_released),
-	KUNIT_CASE(a_debugger_gets_the_slot_of_a_flexible_breakpoint),
-	KUNIT_CASE(a_debugger_watches_what_the_processor_makes_of_an_address),
+	KUNIT_CASE(debugger_breakpoint_is_disarmed_while_accounting_is_locked),
+	KUNIT_CASE(debugger_breakpoint_evicts_flexible_breakpoint),
+	KUNIT_CASE(debugger_breakpoint_address_is_aligned_down),
 #endif
 	{ }
 };

@@ -82,7 +82,7 @@ static void nmi_end(void)
 	unregister_nmi_handler(NMI_LOCAL, "hw_breakpoint_test");
 }
 
-static void repointing_in_every_context_leaves_one_version(struct kunit *test)
+static void repoints_in_all_contexts_end_at_one_version(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct perf_event *bp;
@@ -133,7 +133,7 @@ static void repointing_in_every_context_leaves_one_version(struct kunit *test)
 /* ---- The suite ---- */
 
 static struct kunit_case x86_hw_breakpoint_nmi_test_cases[] = {
-	KUNIT_CASE(repointing_in_every_context_leaves_one_version),
+	KUNIT_CASE(repoints_in_all_contexts_end_at_one_version),
 	{ }
 };
 

@@ -40,7 +40,7 @@ static void expect_slot_set(struct kunit *test, unsigned long before, int slot,
 	}
 }
 
-static void a_slot_takes_every_control_field_and_touches_no_other(struct kunit *test)
+static void dr7_set_changes_only_the_field_of_its_slot(struct kunit *test)
 {
 	struct rnd_state rnd;
 	unsigned int ctl, slot, i;
@@ -56,7 +56,7 @@ static void a_slot_takes_every_control_field_and_touches_no_other(struct kunit *
 	}
 }
 
-static void clearing_a_slot_removes_all_of_it_and_nothing_else(struct kunit *test)
+static void dr7_clear_changes_only_the_field_of_its_slot(struct kunit *test)
 {
 	struct rnd_state rnd;
 	unsigned int slot, i;
@@ -87,7 +87,7 @@ static void either_enable_bit_enables_a_slot(struct kunit *test)
 	}
 }
 
-static void lengths_and_their_bits_are_inverse(struct kunit *test)
+static void dr7_encoding_of_length_round_trips(struct kunit *test)
 {
 	unsigned int bytes, rw, seen = 0;
 
@@ -162,7 +162,7 @@ static void an_instruction_breakpoint_has_one_length_and_any_address(struct kuni
 					      HW_BREAKPOINT_X), 0);
 }
 
-static void a_kind_that_registers_do_not_know_is_refused(struct kunit *test)
+static void unsupported_type_is_refused(struct kunit *test)
 {
 	static const u32 types[] = {
 		HW_BREAKPOINT_EMPTY, HW_BREAKPOINT_R, HW_BREAKPOINT_INVALID,
@@ -202,7 +202,7 @@ static void expect_ctl(struct kunit *test, u64 addr, u64 len, u32 type, unsigned
 	KUNIT_EXPECT_EQ(test, hw.mask, 0U);
 }
 
-static void the_control_field_says_what_was_asked_for(struct kunit *test)
+static void control_field_encodes_type_and_length(struct kunit *test)
 {
 	expect_ctl(test, 0x1000, 1, HW_BREAKPOINT_W, 0x1);
 	expect_ctl(test, 0x1000, 2, HW_BREAKPOINT_W, 0x5);
@@ -267,7 +267,7 @@ do {										\
 			     sizeof(var));					\
 } while (0)
 
-static void what_the_way_into_db_touches_is_never_watched(struct kunit *test)
+static void data_read_by_db_entry_is_refused(struct kunit *test)
 {
 	int cpu;
 
@@ -301,7 +301,7 @@ static void what_the_way_into_db_touches_is_never_watched(struct kunit *test)
 	}
 }
 
-static void what_is_next_to_entry_data_can_be_watched(struct kunit *test)
+static void data_next_to_entry_data_is_accepted(struct kunit *test)
 {
 	unsigned long end = CPU_ENTRY_AREA_BASE + CPU_ENTRY_AREA_MAP_SIZE;
 
@@ -356,7 +356,7 @@ static void the_kernel_begins_where_user_space_ends(struct kunit *test)
 }
 
 /* Needs no processor with address masks: the function only computes. */
-static void a_long_range_into_the_kernel_is_in_the_kernel(struct kunit *test)
+static void range_that_reaches_into_the_kernel_is_a_kernel_range(struct kunit *test)
 {
 	struct arch_hw_breakpoint hw = { .ctl = DR_LEN_1 | DR_RW_WRITE, .mask = 0x1fff };
 
@@ -370,7 +370,7 @@ static void a_long_range_into_the_kernel_is_in_the_kernel(struct kunit *test)
 
 /* ---- Cases: contents of the registers ---- */
 
-static void an_armed_breakpoint_is_in_one_slot_and_leaves_it(struct kunit *test)
+static void breakpoint_is_armed_in_one_slot_until_unregistered(struct kunit *test)
 {
 	struct dr_test_regs regs;
 	int slot;
@@ -402,7 +402,7 @@ static void expect_armed_with(struct kunit *test, const void *addr, u64 len, u32
 	dr_test_drop(test, 0);
 }
 
-static void every_kind_is_armed_as_itself(struct kunit *test)
+static void each_type_and_length_is_armed_with_its_control_field(struct kunit *test)
 {
 	void *word = &dr_test_words[0];
 
@@ -495,7 +495,7 @@ static void a_slot_that_holds_the_address_is_taken_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dr_test_slot_now(test, &dr_test_words[0]), slot[0]);
 }
 
-static void a_modified_breakpoint_is_armed_as_what_it_is_now(struct kunit *test)
+static void modify_updates_the_armed_register(struct kunit *test)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
@@ -552,7 +552,7 @@ static struct dr_test_regs regs_of(struct kthread_worker *worker)
 	return read.regs;
 }
 
-static void a_task_takes_its_breakpoints_off_the_registers(struct kunit *test)
+static void task_switch_disarms_breakpoints_of_the_previous_task(struct kunit *test)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
@@ -634,7 +634,7 @@ static void nothing_is_written_before_commit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 0), 1);
 }
 
-static void an_equal_set_costs_no_register_write(struct kunit *test)
+static void equal_set_needs_no_register_write(struct kunit *test)
 {
 	struct perf_event *bp[HBP_NUM];
 	struct dr_test_regs marked, after;
@@ -698,7 +698,7 @@ static bool only_set_is_armed(struct dr_test *f, unsigned int set)
 }
 
 /* Replaces each set of breakpoints, the empty one too, by each other. */
-static void any_set_is_replaced_by_any_other(struct kunit *test)
+static void any_set_of_breakpoints_can_replace_any_other(struct kunit *test)
 {
 	unsigned int all = BIT(HBP_NUM) - 1, from, to, wrong = 0;
 	struct dr_test *f = test->priv;
@@ -728,7 +728,7 @@ static void any_set_is_replaced_by_any_other(struct kunit *test)
 }
 
 /* As in a task switch: with nothing armed, any slot would do. */
-static void each_returns_to_its_slot_when_nothing_is_armed(struct kunit *test)
+static void breakpoints_return_to_their_slots_after_all_were_off(struct kunit *test)
 {
 	struct dr_test_regs before, none, after;
 	struct dr_test *f = test->priv;
@@ -786,7 +786,7 @@ static void only_the_slot_that_changes_is_written(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, i), 1);
 }
 
-static void a_hit_in_an_open_batch_is_of_the_event_that_was_armed(struct kunit *test)
+static void hit_in_open_batch_counts_for_the_armed_event(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct perf_event *old, *new;
@@ -815,7 +815,7 @@ static void a_hit_in_an_open_batch_is_of_the_event_that_was_armed(struct kunit *
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 0), 1);
 }
 
-static void a_register_changes_hands_without_a_write(struct kunit *test)
+static void register_passes_to_an_equal_breakpoint_without_write(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct perf_event *old, *new;
@@ -866,7 +866,7 @@ static struct perf_event *make_fifth(struct kunit *test, int word)
 	return event;
 }
 
-static void a_slot_changes_hands_when_all_are_armed(struct kunit *test)
+static void one_breakpoint_of_a_full_set_can_be_replaced(struct kunit *test)
 {
 	struct perf_event *fifth = make_fifth(test, 4);
 	struct dr_test_regs before, changed, back;
@@ -927,7 +927,7 @@ static void a_fifth_breakpoint_finds_no_register(struct kunit *test)
 
 /* ---- Cases: other users of the registers ---- */
 
-static void hw_breakpoint_active_tells_whether_one_is_armed(struct kunit *test)
+static void hw_breakpoint_active_is_true_while_one_is_armed(struct kunit *test)
 {
 	bool before, armed, disabled, gone;
 	struct dr_test *f = test->priv;
@@ -957,7 +957,7 @@ static void hw_breakpoint_active_tells_whether_one_is_armed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, gone);
 }
 
-static void local_db_save_silences_until_local_db_restore(struct kunit *test)
+static void local_db_save_disarms_until_local_db_restore(struct kunit *test)
 {
 	struct dr_test_regs before, saved, restored;
 	struct dr_test *f = test->priv;
@@ -989,7 +989,7 @@ static void local_db_save_silences_until_local_db_restore(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, hits, 2);
 }
 
-static void local_db_restore_arms_what_is_wanted_by_then(struct kunit *test)
+static void local_db_restore_arms_the_current_set(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct perf_event *old, *new;
@@ -1095,17 +1095,17 @@ static void repoint_while_a_guest_runs(struct kunit *test, bool has_values_of_ho
 	KUNIT_EXPECT_EQ(test, hits, 1);
 }
 
-static void repointing_leaves_a_guest_its_registers(struct kunit *test)
+static void repoint_does_not_write_registers_of_a_guest(struct kunit *test)
 {
 	repoint_while_a_guest_runs(test, false);
 }
 
-static void repointing_leaves_a_guest_the_register_that_equals_ours(struct kunit *test)
+static void repoint_does_not_write_a_guest_register_with_our_value(struct kunit *test)
 {
 	repoint_while_a_guest_runs(test, true);
 }
 
-static void registers_that_others_used_are_not_believed(struct kunit *test)
+static void registers_that_others_wrote_are_written_again(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 
@@ -1137,45 +1137,45 @@ static void registers_that_others_used_are_not_believed(struct kunit *test)
 /* ---- The suite ---- */
 
 static struct kunit_case x86_hw_breakpoint_test_cases[] = {
-	KUNIT_CASE(a_slot_takes_every_control_field_and_touches_no_other),
-	KUNIT_CASE(clearing_a_slot_removes_all_of_it_and_nothing_else),
+	KUNIT_CASE(dr7_set_changes_only_the_field_of_its_slot),
+	KUNIT_CASE(dr7_clear_changes_only_the_field_of_its_slot),
 	KUNIT_CASE(either_enable_bit_enables_a_slot),
-	KUNIT_CASE(lengths_and_their_bits_are_inverse),
+	KUNIT_CASE(dr7_encoding_of_length_round_trips),
 	KUNIT_CASE(a_data_breakpoint_is_a_power_of_two_long_and_aligned),
 	KUNIT_CASE(an_instruction_breakpoint_has_one_length_and_any_address),
-	KUNIT_CASE(a_kind_that_registers_do_not_know_is_refused),
+	KUNIT_CASE(unsupported_type_is_refused),
 	KUNIT_CASE(a_range_that_wraps_around_is_refused),
-	KUNIT_CASE(the_control_field_says_what_was_asked_for),
+	KUNIT_CASE(control_field_encodes_type_and_length),
 	KUNIT_CASE(a_long_range_needs_address_masks),
-	KUNIT_CASE(what_the_way_into_db_touches_is_never_watched),
-	KUNIT_CASE(what_is_next_to_entry_data_can_be_watched),
+	KUNIT_CASE(data_read_by_db_entry_is_refused),
+	KUNIT_CASE(data_next_to_entry_data_is_accepted),
 	KUNIT_CASE(an_instruction_on_the_kprobe_blacklist_is_refused),
 	KUNIT_CASE(the_kernel_begins_where_user_space_ends),
-	KUNIT_CASE(a_long_range_into_the_kernel_is_in_the_kernel),
-	KUNIT_CASE(an_armed_breakpoint_is_in_one_slot_and_leaves_it),
-	KUNIT_CASE(every_kind_is_armed_as_itself),
+	KUNIT_CASE(range_that_reaches_into_the_kernel_is_a_kernel_range),
+	KUNIT_CASE(breakpoint_is_armed_in_one_slot_until_unregistered),
+	KUNIT_CASE(each_type_and_length_is_armed_with_its_control_field),
 	KUNIT_CASE(a_breakpoint_keeps_its_slot_when_others_come_and_go),
 	KUNIT_CASE(a_disabled_breakpoint_is_in_no_slot),
 	KUNIT_CASE(a_slot_that_holds_the_address_is_taken_again),
-	KUNIT_CASE(a_modified_breakpoint_is_armed_as_what_it_is_now),
-	KUNIT_CASE(a_task_takes_its_breakpoints_off_the_registers),
+	KUNIT_CASE(modify_updates_the_armed_register),
+	KUNIT_CASE(task_switch_disarms_breakpoints_of_the_previous_task),
 	KUNIT_CASE(an_instruction_breakpoint_is_hit_at_each_call),
 	KUNIT_CASE(nothing_is_written_before_commit),
-	KUNIT_CASE(an_equal_set_costs_no_register_write),
-	KUNIT_CASE(any_set_is_replaced_by_any_other),
-	KUNIT_CASE(each_returns_to_its_slot_when_nothing_is_armed),
+	KUNIT_CASE(equal_set_needs_no_register_write),
+	KUNIT_CASE(any_set_of_breakpoints_can_replace_any_other),
+	KUNIT_CASE(breakpoints_return_to_their_slots_after_all_were_off),
 	KUNIT_CASE(only_the_slot_that_changes_is_written),
-	KUNIT_CASE(a_hit_in_an_open_batch_is_of_the_event_that_was_armed),
-	KUNIT_CASE(a_register_changes_hands_without_a_write),
-	KUNIT_CASE(a_slot_changes_hands_when_all_are_armed),
+	KUNIT_CASE(hit_in_open_batch_counts_for_the_armed_event),
+	KUNIT_CASE(register_passes_to_an_equal_breakpoint_without_write),
+	KUNIT_CASE(one_breakpoint_of_a_full_set_can_be_replaced),
 	KUNIT_CASE(a_fifth_breakpoint_finds_no_register),
-	KUNIT_CASE(hw_breakpoint_active_tells_whether_one_is_armed),
-	KUNIT_CASE(local_db_save_silences_until_local_db_restore),
-	KUNIT_CASE(local_db_restore_arms_what_is_wanted_by_then),
+	KUNIT_CASE(hw_breakpoint_active_is_true_while_one_is_armed),
+	KUNIT_CASE(local_db_save_disarms_until_local_db_restore),
+	KUNIT_CASE(local_db_restore_arms_the_current_set),
 	KUNIT_CASE(registers_that_were_lost_are_restored),
-	KUNIT_CASE(repointing_leaves_a_guest_its_registers),
-	KUNIT_CASE(repointing_leaves_a_guest_the_register_that_equals_ours),
-	KUNIT_CASE(registers_that_others_used_are_not_believed),
+	KUNIT_CASE(repoint_does_not_write_registers_of_a_guest),
+	KUNIT_CASE(repoint_does_not_write_a_guest_register_with_our_value),
+	KUNIT_CASE(registers_that_others_wrote_are_written_again),
 	{ }
 };
 

@@ -169,7 +169,7 @@ static void expect_never_mixed(struct kunit *test, struct stepper *st, const cha
 	KUNIT_EXPECT_GT_MSG(test, st->when, 1, "%s", what);
 }
 
-static void repointing_between_any_instructions_mixes_nothing(struct kunit *test)
+static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct perf_event * __percpu *set;
@@ -307,7 +307,7 @@ static void scan_range(struct kunit *test, struct scan *scan, const char *what,
  * An NMI may interrupt a #DB, and a second #DB would overwrite the frame of the first:
  * data that can be watched must be accessed only while DR7 is clear.
  */
-static void nothing_that_can_be_watched_is_touched_by_nmi_entry(struct kunit *test)
+static void nmi_entry_accesses_no_data_that_can_be_watched(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct scan *scan;
@@ -384,7 +384,7 @@ static void a_trap_without_a_breakpoint_is_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.dr6, DR_STEP + 0UL);
 }
 
-static void the_bit_of_a_slot_that_is_not_armed_is_ignored(struct kunit *test)
+static void dr6_bit_of_a_disarmed_slot_is_ignored(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct trap t;
@@ -408,7 +408,7 @@ static void the_bit_of_a_slot_that_is_not_armed_is_ignored(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 0);
 }
 
-static void each_bit_is_a_hit_of_its_slot(struct kunit *test)
+static void each_dr6_bit_is_a_hit_of_its_slot(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	unsigned long bits;
@@ -432,7 +432,7 @@ static void each_bit_is_a_hit_of_its_slot(struct kunit *test)
 	}
 }
 
-static void an_instruction_breakpoint_lets_the_step_go_first(struct kunit *test)
+static void single_step_is_reported_before_instruction_breakpoint(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct trap t;
@@ -455,7 +455,7 @@ static void an_instruction_breakpoint_lets_the_step_go_first(struct kunit *test)
 }
 
 /* Without RF, the fault of a breakpoint that is disarmed by now would recur. */
-static void an_instruction_that_was_watched_a_moment_ago_runs(struct kunit *test)
+static void trap_of_a_disarmed_instruction_breakpoint_sets_rf(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct trap here, elsewhere;
@@ -475,7 +475,7 @@ static void an_instruction_that_was_watched_a_moment_ago_runs(struct kunit *test
 	KUNIT_EXPECT_EQ(test, elsewhere.flags & X86_EFLAGS_RF, 0UL);
 }
 
-static void a_hit_in_user_mode_may_end_in_a_signal(struct kunit *test)
+static void user_hit_with_virtual_dr6_is_left_to_ptrace(struct kunit *test)
 {
 	unsigned long virtual_dr6 = current->thread.virtual_dr6;
 	struct dr_test *f = test->priv;
@@ -497,7 +497,7 @@ static void a_hit_in_user_mode_may_end_in_a_signal(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, wanted.done);
 }
 
-static void an_excluded_mode_is_no_hit(struct kunit *test)
+static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
@@ -517,15 +517,15 @@ static void an_excluded_mode_is_no_hit(struct kunit *test)
 /* ---- The suite ---- */
 
 static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
-	KUNIT_CASE(repointing_between_any_instructions_mixes_nothing),
-	KUNIT_CASE_SLOW(nothing_that_can_be_watched_is_touched_by_nmi_entry),
+	KUNIT_CASE(repoint_at_any_instruction_never_mixes_two_ranges),
+	KUNIT_CASE_SLOW(nmi_entry_accesses_no_data_that_can_be_watched),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
-	KUNIT_CASE(the_bit_of_a_slot_that_is_not_armed_is_ignored),
-	KUNIT_CASE(each_bit_is_a_hit_of_its_slot),
-	KUNIT_CASE(an_instruction_breakpoint_lets_the_step_go_first),
-	KUNIT_CASE(an_instruction_that_was_watched_a_moment_ago_runs),
-	KUNIT_CASE(a_hit_in_user_mode_may_end_in_a_signal),
-	KUNIT_CASE(an_excluded_mode_is_no_hit),
+	KUNIT_CASE(dr6_bit_of_a_disarmed_slot_is_ignored),
+	KUNIT_CASE(each_dr6_bit_is_a_hit_of_its_slot),
+	KUNIT_CASE(single_step_is_reported_before_instruction_breakpoint),
+	KUNIT_CASE(trap_of_a_disarmed_instruction_breakpoint_sets_rf),
+	KUNIT_CASE(user_hit_with_virtual_dr6_is_left_to_ptrace),
+	KUNIT_CASE(hit_in_excluded_mode_is_not_counted),
 	{ }
 };
 

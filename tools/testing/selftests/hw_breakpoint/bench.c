@@ -1542,9 +1542,13 @@ int main(int argc, char **argv)
 	measure("clock", op_nothing, NULL);
 	measure("getppid", op_getppid, NULL);
 	bench_wide();
-	bench_events();
-	bench_process();
 	if (argc < 2)
 		bench_all();
+	/*
+	 * The unpatched kernel skips most of these rows. They come last because they
+	 * leave threads and memory, with which later rows would cost more.
+	 */
+	bench_events();
+	bench_process();
 	return 0;
 }

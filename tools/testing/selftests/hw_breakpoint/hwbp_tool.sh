@@ -2138,7 +2138,7 @@ test_instruction_lengths()
 
 # -l lists the tests, -r NAME runs one, as in kselftest_harness.h.
 tests=
-all=$(sed -n 's/^test_\([a-z_]*\)()$/\1/p' "$0")
+all=$(sed -n 's/^test_\([a-z0-9_]*\)()$/\1/p' "$0")
 while getopts lr: option; do
 	case $option in
 	l) echo "$all"; exit 4 ;;

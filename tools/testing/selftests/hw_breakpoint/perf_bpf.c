@@ -281,6 +281,80 @@ TEST_F(bpf, program_runs_for_all_threads_of_a_process)
 	EXPECT_EQ(4 * cpus.nr, bp_count(self->fd));
 }
 
+/* r7 = bpf_perf_event_read(events, 0) */
+static int load_reader(int map, int events)
+{
+	struct bpf_insn insn[32] = {
+		INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, events),
+		INSN(0, 0, 0, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_perf_event_read),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_7, BPF_REG_0, 0, 0),
+	};
+	union bpf_attr attr = { };
+	int nr = 5;
+
+	nr += emit_update(insn + nr, map, HITS, false);
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1);
+	insn[nr++] = INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+	attr.insns = (unsigned long)insn;
+	attr.insn_cnt = nr;
+	attr.license = (unsigned long)"GPL";
+	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+/* Makes element 0 of a new map of events refer to @fd. */
+static int create_events(int fd)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_PERF_EVENT_ARRAY,
+		.key_size = 4,
+		.value_size = 4,
+		.max_entries = 1,
+	};
+	int map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr)), err;
+	__u32 key = 0;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = map;
+	attr.key = (unsigned long)&key;
+	attr.value = (unsigned long)&fd;
+	err = sys_bpf(BPF_MAP_UPDATE_ELEM, &attr, sizeof(attr));
+	return err ?: map;
+}
+
+/* A program must not take the count of one CPU for that of the process. */
+TEST_F(bpf, program_reads_no_event_of_all_cpus)
+{
+	struct perf_event_attr attr = self->attr;
+	int cpu = bp_online_cpus().cpu[0], fd, map, prog;
+
+	ASSERT_EQ(0, bp_pin(cpu));
+	attr.config = BP_PROCESS;
+	attr.bp_addr += 64;
+	fd = bp_open(&attr, 0, -1);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EOPNOTSUPP, create_events(fd));
+	close(fd);
+
+	fd = bp_open(&attr, 0, cpu);
+	ASSERT_LE(0, fd);
+	bp_store_times(self->mem + 64, 1, 3);
+	map = create_events(fd);
+	ASSERT_LE(0, map);
+	prog = load_reader(self->map, map);
+	ASSERT_LE(0, prog);
+	ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_BPF, prog));
+	bp_store(self->mem, 1);
+	EXPECT_EQ(3, map_value(self->map, HITS));
+	close(map);
+	close(fd);
+	/* The map refers to the event for another grace period. */
+	while (bp_free_slots(0, -1) < BP_SLOTS - 1)
+		usleep(1000);
+}
+
 /* The program must not keep the event, and with it its claim, after close(). */
 TEST_F(bpf, program_goes_with_the_event)
 {

@@ -102,7 +102,7 @@ TEST_F(request, is_refused_as_malformed_where_no_slot_is_free)
 }
 
 /* An invalid request is refused with HW_BREAKPOINT_FLEXIBLE, too. */
-TEST_F(request, is_refused_for_a_flexible_one)
+TEST_F(request, is_refused_if_flexible)
 {
 	int fd[BP_SLOTS];
 
@@ -408,6 +408,53 @@ TEST_F(refused, kernel_address_without_privilege_where_no_slot_is_free)
 	EXPECT_EQ(EPERM, bp_as_nobody(full_then_kernel, &r));
 }
 
+/* The kernel looks for a register before it allocates the event of such a request. */
+TEST_F(refused, malformed_request_for_a_full_task_of_ones_own)
+{
+	struct {
+		struct perf_event_attr attr;
+		int cpu, err;
+	} bad[12];
+	int fd[BP_SLOTS];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		bad[i].attr = self->attr;
+		bad[i].cpu = -1;
+		bad[i].err = EINVAL;
+	}
+	bad[0].attr.bp_len = 3;
+	bad[1].attr.bp_len = 0;
+	bad[2].attr.bp_addr++;
+	bad[3].attr.bp_type = HW_BREAKPOINT_R;
+	bad[4].attr.bp_type = 8;
+	bad[5].attr.config = 1 << 3;
+	bad[6].attr.bp_addr = (unsigned long)KERNEL_HALF;
+	bad[7].attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
+	bad[7].attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
+	bad[7].err = EOPNOTSUPP;
+	bad[8].attr.inherit = 1;
+	bad[8].attr.read_format = PERF_FORMAT_GROUP;
+	bad[8].attr.sample_type = PERF_SAMPLE_READ;
+	bad[9].cpu = 1 << 20;
+	bad[10].attr.use_clockid = 1;
+	bad[10].attr.clockid = 99;
+	bad[11].attr.config = BP_PROCESS;
+	bad[11].attr.inherit = 1;
+
+	for (int full = 0; full < 2; full++) {
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			EXPECT_EQ(-bad[i].err, bp_open(&bad[i].attr, 0, bad[i].cpu)) {
+				TH_LOG("request %u, full %d", i, full);
+			}
+		}
+		if (!full)
+			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	}
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, self->cpus.cpu[0]));
+}
+
 /* ---------------------------------------------------------- flexible breakpoints */
 
 TEST_F(refused, flexible_and_pinned)
@@ -580,7 +627,7 @@ TEST_F(refused, instruction_of_the_entry_code_even_for_root)
 	}
 }
 
-TEST_F(refused, nothing_of_an_ordinary_kernel_address_for_root)
+TEST_F(refused, ordinary_kernel_address_is_accepted_for_root)
 {
 	BP_NEED_ROOT();
 	self->attr.exclude_kernel = 0;
@@ -629,7 +676,7 @@ TEST_F(refused, period_and_refresh_of_an_event_that_only_counts)
 	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
 }
 
-TEST_F(refused, period_that_makes_no_sense)
+TEST_F(refused, invalid_period)
 {
 	__u64 zero = 0, top = 1ULL << 63;
 	int fd;

@@ -397,7 +397,7 @@ TEST_F(thread, threads_have_claims_and_forks_do_not)
 }
 
 /* If only one event of a group has inherit_thread, fork separates the group. */
-TEST_F(thread, sibling_stays_among_threads_where_the_leader_goes_with_forks)
+TEST_F(thread, sibling_is_inherited_by_threads_only_though_its_leader_is_by_forks)
 {
 	struct perf_event_attr sibling = self->attr;
 	struct bp_worker child;
@@ -1372,7 +1372,7 @@ static int torture_all(__u64 until)
 	return -fork_error;
 }
 
-TEST_F(ending, all_at_once)
+TEST_F(ending, many_operations_at_the_same_time)
 {
 	struct bp_cpus cpus = bp_online_cpus();
 	int err;

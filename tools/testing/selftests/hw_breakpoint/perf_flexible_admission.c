@@ -30,7 +30,7 @@ FIXTURE_TEARDOWN(admission)
  * The number of guaranteed breakpoints makes no difference as long as one register is
  * left.
  */
-TEST_F(admission, any_number_is_let_in_where_one_register_is_left)
+TEST_F(admission, any_number_is_admitted_if_one_register_is_left)
 {
 	hold(_metadata, BP_SLOTS - 1, 0, -1);
 	for (int i = 0; i < 200; i++)
@@ -39,7 +39,7 @@ TEST_F(admission, any_number_is_let_in_where_one_register_is_left)
 	EXPECT_EQ(-ENOSPC, open_guaranteed(0, -1));
 }
 
-TEST_F(admission, any_number_is_let_in_on_each_cpu)
+TEST_F(admission, any_number_is_admitted_on_each_cpu)
 {
 	BP_NEED_ROOT();
 	for (int i = 0; i < cpus.nr; i++) {
@@ -52,7 +52,7 @@ TEST_F(admission, any_number_is_let_in_on_each_cpu)
 	EXPECT_EQ(0, bp_free_slots(0, -1));
 }
 
-TEST_F(admission, four_guaranteed_ones_of_the_task_refuse_it)
+TEST_F(admission, flexible_is_refused_if_task_has_four_guaranteed)
 {
 	int fd[BP_SLOTS];
 
@@ -63,7 +63,7 @@ TEST_F(admission, four_guaranteed_ones_of_the_task_refuse_it)
 	EXPECT_LE(0, open_flexible(0, -1));
 }
 
-TEST_F(admission, four_guaranteed_ones_of_a_cpu_refuse_it_there)
+TEST_F(admission, flexible_is_refused_on_a_cpu_with_four_guaranteed)
 {
 	int fd[BP_SLOTS];
 
@@ -79,7 +79,7 @@ TEST_F(admission, four_guaranteed_ones_of_a_cpu_refuse_it_there)
 }
 
 /* Two of the CPU and two of this task; another task is not affected. */
-TEST_F(admission, guaranteed_ones_of_cpu_and_task_refuse_it_together)
+TEST_F(admission, flexible_is_refused_if_cpu_and_task_have_four_guaranteed)
 {
 	struct bp_worker other;
 
@@ -95,7 +95,7 @@ TEST_F(admission, guaranteed_ones_of_cpu_and_task_refuse_it_together)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-TEST_F(admission, many_cost_as_much_as_one)
+TEST_F(admission, any_number_takes_one_register)
 {
 	for (int i = 0; i < 30; i++) {
 		ASSERT_LE(0, open_flexible(0, -1));
@@ -103,7 +103,7 @@ TEST_F(admission, many_cost_as_much_as_one)
 	}
 }
 
-TEST_F(admission, last_close_gives_the_register_back)
+TEST_F(admission, last_close_frees_the_register)
 {
 	int fd[5], mine[BP_SLOTS];
 
@@ -118,7 +118,7 @@ TEST_F(admission, last_close_gives_the_register_back)
 	EXPECT_EQ(BP_SLOTS, bp_fill(0, -1, mine));
 }
 
-TEST_F(admission, last_close_on_a_cpu_gives_the_register_back)
+TEST_F(admission, last_close_on_a_cpu_frees_the_register)
 {
 	int fd[3];
 
@@ -136,14 +136,14 @@ TEST_F(admission, last_close_on_a_cpu_gives_the_register_back)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-TEST_F(admission, disabled_one_keeps_the_register_too)
+TEST_F(admission, disabled_flexible_keeps_the_register)
 {
 	self->attr.disabled = 1;
 	ASSERT_LE(0, bp_open(&self->attr, 0, -1));
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
 }
 
-TEST_F(admission, one_of_a_cpu_costs_each_task_one)
+TEST_F(admission, flexible_of_a_cpu_takes_one_register_from_each_task)
 {
 	struct bp_worker other;
 
@@ -161,7 +161,7 @@ TEST_F(admission, one_of_a_cpu_costs_each_task_one)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-TEST_F(admission, one_of_a_task_costs_each_cpu_one_and_other_tasks_nothing)
+TEST_F(admission, flexible_of_a_task_takes_one_register_from_cpus_and_none_from_tasks)
 {
 	struct bp_worker other;
 
@@ -175,7 +175,7 @@ TEST_F(admission, one_of_a_task_costs_each_cpu_one_and_other_tasks_nothing)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-TEST_F(admission, one_of_a_task_on_one_cpu_costs_that_cpu_alone)
+TEST_F(admission, flexible_of_a_task_on_one_cpu_takes_a_register_from_that_cpu_only)
 {
 	BP_NEED_ROOT();
 	BP_NEED_CPUS(cpus, 2);
@@ -187,7 +187,7 @@ TEST_F(admission, one_of_a_task_on_one_cpu_costs_that_cpu_alone)
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
 }
 
-TEST_F(admission, those_of_cpu_and_tasks_share_one_register)
+TEST_F(admission, flexible_of_cpu_and_tasks_share_one_register)
 {
 	struct bp_worker other;
 
@@ -207,7 +207,7 @@ TEST_F(admission, those_of_cpu_and_tasks_share_one_register)
 }
 
 /* The task with the most claims decides, as it does for guaranteed breakpoints. */
-TEST_F(admission, full_task_elsewhere_keeps_it_from_the_cpu)
+TEST_F(admission, flexible_of_a_cpu_is_refused_if_any_task_is_full)
 {
 	int fd[BP_SLOTS], mine;
 	struct bp_worker other;
@@ -224,7 +224,7 @@ TEST_F(admission, full_task_elsewhere_keeps_it_from_the_cpu)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-TEST_F(admission, kinds_share_the_register)
+TEST_F(admission, types_share_the_register)
 {
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
@@ -238,7 +238,7 @@ TEST_F(admission, kinds_share_the_register)
 	EXPECT_EQ(0, bp_free_slots_with(&x, 0, -1));
 }
 
-TEST_F(admission, refused_one_does_not_disturb_the_guaranteed)
+TEST_F(admission, refused_flexible_does_not_disturb_guaranteed)
 {
 	struct events e = { };
 
@@ -250,7 +250,7 @@ TEST_F(admission, refused_one_does_not_disturb_the_guaranteed)
 	}
 }
 
-TEST_F(admission, refused_guaranteed_one_does_not_disturb_the_flexible)
+TEST_F(admission, refused_guaranteed_does_not_disturb_flexible)
 {
 	struct load load = { .nr = 6 };
 	struct events e = { };
@@ -263,7 +263,7 @@ TEST_F(admission, refused_guaranteed_one_does_not_disturb_the_flexible)
 	}
 }
 
-TEST_F(admission, pinned_one_is_refused)
+TEST_F(admission, pinned_flexible_is_refused)
 {
 	int fd[BP_SLOTS];
 
@@ -290,7 +290,7 @@ TEST_F(admission, unknown_bits_are_refused)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-TEST_F(admission, exit_gives_the_register_back_while_descriptors_are_open)
+TEST_F(admission, exit_frees_the_register_while_descriptors_are_open)
 {
 	struct bp_worker other;
 
@@ -303,7 +303,7 @@ TEST_F(admission, exit_gives_the_register_back_while_descriptors_are_open)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, cpu));
 }
 
-TEST_F(admission, exit_of_a_thread_gives_the_register_back)
+TEST_F(admission, exit_of_a_thread_frees_the_register)
 {
 	struct bp_worker thread;
 
@@ -317,7 +317,7 @@ TEST_F(admission, exit_of_a_thread_gives_the_register_back)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, cpu));
 }
 
-TEST_F(admission, task_opens_them_without_privilege)
+TEST_F(admission, flexible_of_own_task_needs_no_privilege)
 {
 	struct bp_worker other;
 
@@ -347,7 +347,7 @@ static int debugger_sets(pid_t pid, int nr)
 	return 0;
 }
 
-TEST_F(admission, debugger_is_guaranteed_what_they_leave)
+TEST_F(admission, debugger_gets_all_registers_but_one)
 {
 	struct bp_worker other;
 

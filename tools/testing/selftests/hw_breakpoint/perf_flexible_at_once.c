@@ -168,7 +168,7 @@ NEXT_TASK(of_the_next_task_miss_nothing_behind_its_flexible_ones,
 	{ .open = open_behind_flexible, .nr = 13 })
 
 /* Both tasks and the CPU have flexible breakpoints, too. */
-TEST_F(at_once, of_two_tasks_miss_nothing_beside_flexible_ones_everywhere)
+TEST_F(at_once, guaranteed_of_two_tasks_miss_no_hit_beside_flexible)
 {
 	struct load there = { .first = 12, .nr = 12 };
 	struct events mine = { }, more = { };
@@ -318,7 +318,7 @@ OPENED(opened_group_of_three_misses_nothing, .group = true, .rounds = 20)
  * A group of four flexible breakpoints uses all registers: it must be evicted as a
  * whole.
  */
-TEST_F(at_once, opened_one_takes_a_register_from_a_group)
+TEST_F(at_once, guaranteed_evicts_a_whole_group)
 {
 	for (int i = 0; i < 8; i += BP_SLOTS)
 		add_group(_metadata, &self->flex, flexible, i, BP_SLOTS, 0, -1);
@@ -340,7 +340,7 @@ TEST_F(at_once, opened_one_takes_a_register_from_a_group)
  * Opened from another CPU, for a task that runs there and whose registers are all in
  * use
  */
-TEST_F(at_once, opened_one_of_a_running_task_misses_nothing)
+TEST_F(at_once, guaranteed_for_a_running_task_misses_no_hit)
 {
 	volatile __u64 *page = bp_map_shared();
 	struct load away = { .go_on = let_others };
@@ -383,7 +383,7 @@ TEST_F(at_once, opened_one_of_a_running_task_misses_nothing)
 	EXPECT_EQ(0, bp_wait(pid));
 }
 
-TEST_F(at_once, those_that_exec_enables_miss_nothing)
+TEST_F(at_once, guaranteed_that_exec_enables_miss_no_hit)
 {
 	struct perf_event_attr attr;
 	pid_t pid;

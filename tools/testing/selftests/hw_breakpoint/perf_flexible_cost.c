@@ -117,7 +117,7 @@ static int rounds_of_work(void)
  * The task with many events and a task without do the same work on the same CPU. They
  * alternate, so that a busy machine slows down both.
  */
-TEST_F(many, cost_the_cpu_nothing)
+TEST_F(many, events_of_one_task_do_not_slow_down_another)
 {
 	double time, control, all = 0, all_control = 0;
 	struct load load = { .nr = 8 };

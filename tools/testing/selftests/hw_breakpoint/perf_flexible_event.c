@@ -9,7 +9,7 @@
 
 FLEXIBLE_FIXTURE(flexible)
 
-TEST_F(flexible, exec_enables_them)
+TEST_F(flexible, enable_on_exec_starts_flexible_events)
 {
 	struct perf_event_attr attr;
 	pid_t pid;
@@ -78,7 +78,7 @@ TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
  * While a group waits, its mapped page is not updated each time the context is
  * scheduled.
  */
-TEST_F(flexible, page_does_not_offer_to_compute_times)
+TEST_F(flexible, mapped_page_has_no_cap_user_time)
 {
 	struct perf_event_mmap_page *page[8];
 	struct load load = { .nr = 8 };
@@ -141,7 +141,7 @@ static void expect_turns_of(struct __test_metadata *_metadata, struct events *e,
 	EXPECT_GE(interval + 50000000, shortest);
 }
 
-TEST_F(flexible, interval_in_sysfs_is_how_long_a_turn_is)
+TEST_F(flexible, interval_in_sysfs_is_the_length_of_a_turn)
 {
 	BP_NEED_ROOT();
 	add_group(_metadata, &self->e, flexible, 0, BP_SLOTS, 0, -1);
@@ -152,7 +152,7 @@ TEST_F(flexible, interval_in_sysfs_is_how_long_a_turn_is)
 	expect_turns_of(_metadata, &self->e, 120);
 }
 
-TEST_F(flexible, interval_in_sysfs_goes_for_those_of_a_cpu)
+TEST_F(flexible, interval_in_sysfs_applies_to_cpu_events)
 {
 	BP_NEED_ROOT();
 	ASSERT_EQ(0, bp_pin(cpu));
@@ -255,7 +255,7 @@ static void on_signal(int sig)
 	signals++;
 }
 
-TEST_F(flexible, overflows_send_signals_in_their_turns)
+TEST_F(flexible, overflow_sends_signals_while_the_event_has_a_turn)
 {
 	struct perf_event_attr attr = flexible(0);
 	struct load load = { .nr = 6 };

@@ -28,7 +28,7 @@ TEST_F(group, guaranteed_and_flexible_breakpoints_do_not_mix)
 }
 
 /* All breakpoints of a group must be of one kind, whichever event leads it. */
-TEST_F(group, they_do_not_mix_under_a_software_event_either)
+TEST_F(group, guaranteed_and_flexible_do_not_mix_under_a_software_leader)
 {
 	struct perf_event_attr plain = guaranteed(1), flex = flexible(1);
 	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
@@ -45,7 +45,7 @@ TEST_F(group, they_do_not_mix_under_a_software_event_either)
 	EXPECT_EQ(BP_SLOTS - 3, bp_free_slots(0, -1));
 }
 
-TEST_F(group, software_members_do_not_hide_the_mix)
+TEST_F(group, guaranteed_and_flexible_do_not_mix_beside_software_members)
 {
 	struct perf_event_attr plain = guaranteed(1), flex = flexible(1);
 	struct perf_event_attr sw = software(PERF_COUNT_SW_CPU_CLOCK);
@@ -193,7 +193,7 @@ TEST_F(group, is_never_torn_apart)
  * Groups of four compete with single breakpoints: a free register must not always go to
  * a single one.
  */
-TEST_F(group, of_four_is_not_kept_out_by_single_ones)
+TEST_F(group, of_four_gets_turns_beside_single_events)
 {
 	struct load load = { .nr = 12 };
 
@@ -203,7 +203,7 @@ TEST_F(group, of_four_is_not_kept_out_by_single_ones)
 	expect_turns(_metadata, &self->e, &load);
 }
 
-TEST_F(group, that_does_not_fit_now_waits_and_keeps_out_no_others)
+TEST_F(group, that_does_not_fit_waits_while_others_take_turns)
 {
 	struct events four = { }, plain = { };
 	struct load load = { .nr = 8 };
@@ -221,7 +221,7 @@ TEST_F(group, that_does_not_fit_now_waits_and_keeps_out_no_others)
 }
 
 /* A group that does not fit even if all flexible breakpoints are evicted evicts none. */
-TEST_F(group, that_does_not_fit_takes_nothing_from_others)
+TEST_F(group, that_does_not_fit_evicts_no_others)
 {
 	struct events four = { };
 	struct load load = { .nr = 3 };

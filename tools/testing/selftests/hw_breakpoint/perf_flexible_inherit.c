@@ -9,7 +9,7 @@
 
 FLEXIBLE_FIXTURE(flexible)
 
-TEST_F(flexible, child_inherits_them_as_flexible_ones)
+TEST_F(flexible, child_inherits_flexible_events_as_flexible)
 {
 	struct load there = { .nr = 8 };
 	struct bp_worker child;
@@ -61,7 +61,7 @@ TEST_F(flexible, counts_of_a_family_add_up)
 	EXPECT_EQ(0, all_counted(e));
 }
 
-TEST_F(flexible, child_alone_has_all_take_turns)
+TEST_F(flexible, inherited_events_take_turns_without_the_parent)
 {
 	struct load there = { .nr = 8 }, load = { .go_on = let_worker };
 	struct bp_worker child;
@@ -93,7 +93,7 @@ TEST_F(flexible, groups_are_inherited_and_stay_whole)
 }
 
 /* A guaranteed breakpoint of a child evicts an inherited one at once. */
-TEST_F(flexible, guaranteed_one_of_a_child_misses_nothing)
+TEST_F(flexible, guaranteed_event_of_a_child_misses_no_hit)
 {
 	struct load there = { .nr = 24 };
 	struct events plain = { };
@@ -178,7 +178,7 @@ static void storm_child(int kind)
 	_exit(0);
 }
 
-TEST_F(flexible, storm_of_exits_of_every_kind_loses_no_register)
+TEST_F(flexible, storm_of_exits_loses_no_register)
 {
 	pid_t pid[4];
 

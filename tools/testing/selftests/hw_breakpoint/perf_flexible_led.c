@@ -102,7 +102,7 @@ TEST_F(led, groups_take_turns_as_a_whole_with_their_leader)
 }
 
 /* There are enough groups led by breakpoints to use all registers. */
-TEST_F(led, one_is_not_kept_out_by_those_that_breakpoints_lead)
+TEST_F(led, software_led_group_takes_turns_beside_breakpoint_led_groups)
 {
 	struct load load = { .nr = 12 };
 
@@ -113,7 +113,7 @@ TEST_F(led, one_is_not_kept_out_by_those_that_breakpoints_lead)
 	expect_turns(_metadata, &self->e, &load);
 }
 
-TEST_F(led, many_do_not_keep_out_those_that_breakpoints_lead)
+TEST_F(led, breakpoint_led_groups_take_turns_beside_software_led_groups)
 {
 	struct load load = { .nr = 8 };
 
@@ -126,7 +126,7 @@ TEST_F(led, many_do_not_keep_out_those_that_breakpoints_lead)
 }
 
 /* Groups without breakpoints are on the same rotation list, but need no register. */
-TEST_F(led, groups_without_breakpoints_take_no_turns)
+TEST_F(led, groups_without_breakpoints_are_not_multiplexed)
 {
 	struct perf_event_attr sw = software(variant->config);
 	struct load load = { .nr = 2 };
@@ -140,7 +140,7 @@ TEST_F(led, groups_without_breakpoints_take_no_turns)
 }
 
 /* Leaders of different types, each of a PMU of its own */
-TEST_F(led, turns_are_taken_among_different_leaders)
+TEST_F(led, groups_with_leaders_of_different_types_take_turns)
 {
 	struct load load = { .nr = 10 };
 

@@ -50,7 +50,7 @@ TEST_F(rotation, first_four_run_all_the_time)
 	expect_missed_nothing(_metadata, &self->e, load.rounds);
 }
 
-TEST_F(rotation, fifth_has_all_of_them_take_turns)
+TEST_F(rotation, five_events_on_four_registers_take_turns)
 {
 	struct load load = { .nr = 5 };
 
@@ -62,7 +62,7 @@ TEST_F(rotation, fifth_has_all_of_them_take_turns)
 		EXPECT_LT(running(&self->e, i), enabled(&self->e, i));
 }
 
-TEST_F(rotation, are_not_those_of_guaranteed_ones)
+TEST_F(rotation, registers_of_guaranteed_events_are_left_alone)
 {
 	struct load load = { .nr = 2 };
 
@@ -72,7 +72,7 @@ TEST_F(rotation, are_not_those_of_guaranteed_ones)
 }
 
 /* When one of five is closed or disabled, the others are not multiplexed any more. */
-TEST_F(rotation, end_when_there_are_registers_for_all)
+TEST_F(rotation, rotation_ends_when_there_are_registers_for_all)
 {
 	struct load load = { .nr = 5 };
 	struct events *e = &self->e;
@@ -194,7 +194,7 @@ TEST_F(rotation, times_never_add_up_to_more_than_there_are_registers)
 	}
 }
 
-TEST_F(rotation, guaranteed_ones_leave_fewer_registers)
+TEST_F(rotation, guaranteed_events_leave_fewer_registers)
 {
 	struct load load = { .nr = 6 };
 	struct events *e = &self->e;
@@ -212,7 +212,7 @@ TEST_F(rotation, guaranteed_ones_leave_fewer_registers)
 	}
 }
 
-TEST_F(rotation, registers_of_guaranteed_ones_come_back)
+TEST_F(rotation, closed_guaranteed_events_free_their_registers)
 {
 	struct events *e = &self->e, plain = { };
 	struct load load = { .nr = BP_SLOTS };
@@ -226,7 +226,7 @@ TEST_F(rotation, registers_of_guaranteed_ones_come_back)
 	expect_missed_nothing(_metadata, e, load.rounds);
 }
 
-TEST_F(rotation, disabled_ones_take_none)
+TEST_F(rotation, disabled_events_take_no_register)
 {
 	struct events out = { }, *e = &self->e;
 	struct load load = { .nr = 12 };
@@ -248,7 +248,7 @@ TEST_F(rotation, disabled_ones_take_none)
 	expect_turns(_metadata, &out, &load);
 }
 
-TEST_F(rotation, single_waiting_one_gets_its_turn_when_enabled)
+TEST_F(rotation, single_waiting_event_gets_its_turn_when_enabled)
 {
 	struct events late = { }, *e = &self->e;
 	struct load load = { .nr = 9 };
@@ -303,7 +303,7 @@ TEST_F(flexible, instruction_and_data_breakpoints_take_turns)
 }
 
 /* Events of any CPU and events of this CPU are on one rotation list. */
-TEST_F(flexible, bound_and_unbound_ones_of_a_task_take_turns)
+TEST_F(flexible, cpu_bound_and_unbound_events_of_a_task_take_turns)
 {
 	struct load load = { .nr = 10 };
 
@@ -367,7 +367,7 @@ TEST_F(flexible, times_stand_still_while_the_task_sleeps)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-TEST_F(flexible, guaranteed_ones_of_another_task_cost_nothing)
+TEST_F(flexible, guaranteed_events_of_another_task_take_no_register)
 {
 	struct load load = { .nr = BP_SLOTS }, there = { .first = 20, .nr = BP_SLOTS };
 	struct events plain = { };
@@ -418,7 +418,7 @@ TEST_F(flexible, threads_each_have_their_turns)
 		EXPECT_EQ(0, bp_stop(&w[i]));
 }
 
-TEST_F(flexible, those_of_a_cpu_run_on_when_the_task_is_away)
+TEST_F(flexible, cpu_events_run_while_a_task_with_guaranteed_events_sleeps)
 {
 	struct load load = { .nr = BP_SLOTS }, there = { .first = 20, .nr = BP_SLOTS - 1 };
 	struct events *e = &self->e, plain = { };

@@ -43,7 +43,7 @@ FIXTURE_TEARDOWN(share)
 	tear_down(_metadata);
 }
 
-TEST_F(share, every_one_gets_turns_when_the_cpu_came_first)
+TEST_F(share, each_event_gets_turns_if_cpu_events_were_opened_first)
 {
 	struct load load = { .nr = variant->of_cpu + variant->of_task };
 
@@ -52,7 +52,7 @@ TEST_F(share, every_one_gets_turns_when_the_cpu_came_first)
 	expect_turns(_metadata, &self->e, &load);
 }
 
-TEST_F(share, every_one_gets_turns_when_the_task_came_first)
+TEST_F(share, each_event_gets_turns_if_task_events_were_opened_first)
 {
 	struct load load = { .nr = variant->of_cpu + variant->of_task };
 
@@ -90,7 +90,7 @@ TEST_F(share, each_event_gets_a_minimum_share)
 }
 
 /* The task sleeps often: this must not cost its events their registers. */
-TEST_F(share, every_one_gets_turns_when_the_task_sleeps_often)
+TEST_F(share, each_event_gets_turns_if_the_task_sleeps_often)
 {
 	struct load load = { .nr = variant->of_cpu + variant->of_task, .go_on = sleep_often };
 

@@ -238,13 +238,13 @@ static void expect_all_well(struct __test_metadata *_metadata, FIXTURE_DATA(stre
 		EXPECT_EQ(0, bp_wait(self->pid[--self->nr]));
 }
 
-TEST_F(stress, guaranteed_ones_come_and_go_and_stay_exact)
+TEST_F(stress, guaranteed_events_that_come_and_go_count_exactly)
 {
 	spawn(_metadata, self);
 	expect_all_well(_metadata, self);
 }
 
-TEST_F(stress, guaranteed_ones_of_many_tasks_stay_exact)
+TEST_F(stress, guaranteed_events_of_many_tasks_count_exactly)
 {
 	for (int i = 0; i < 4; i++)
 		spawn(_metadata, self);
@@ -252,7 +252,7 @@ TEST_F(stress, guaranteed_ones_of_many_tasks_stay_exact)
 }
 
 /* The CPUs have flexible breakpoints as well, which need a register in each task. */
-TEST_F(stress, guaranteed_ones_stay_exact_beside_flexible_ones_of_the_cpus)
+TEST_F(stress, guaranteed_events_count_exactly_beside_flexible_cpu_events)
 {
 	BP_NEED_ROOT();
 	for (int i = 0; i < cpus.nr && i < 4; i++)
@@ -264,7 +264,7 @@ TEST_F(stress, guaranteed_ones_stay_exact_beside_flexible_ones_of_the_cpus)
 }
 
 /* Flexible breakpoints of the CPUs are opened and closed meanwhile. */
-TEST_F(stress, guaranteed_ones_stay_exact_while_flexible_ones_of_the_cpus_come_and_go)
+TEST_F(stress, guaranteed_events_count_exactly_while_flexible_cpu_events_come_and_go)
 {
 	int status;
 

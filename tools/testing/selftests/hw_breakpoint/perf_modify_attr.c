@@ -65,13 +65,13 @@ static void flip_each_bit(struct __test_metadata *_metadata, struct perf_event_a
 	EXPECT_EQ(0, close(fd));
 }
 
-TEST_F(attr, each_other_bit_has_to_be_the_same)
+TEST_F(attr, each_bit_that_cannot_be_changed_is_compared)
 {
 	flip_each_bit(_metadata, &self->attr, true);
 	flip_each_bit(_metadata, &self->attr, false);
 }
 
-TEST_F(attr, each_other_bit_of_a_rich_one_has_to_be_the_same)
+TEST_F(attr, each_bit_of_an_attr_with_samples_is_compared)
 {
 	self->attr.sample_period = 100000;
 	self->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_STACK_USER;
@@ -87,7 +87,7 @@ TEST_F(attr, each_other_bit_of_a_rich_one_has_to_be_the_same)
 	flip_each_bit(_metadata, &self->attr, false);
 }
 
-TEST_F(attr, itself_is_accepted)
+TEST_F(attr, unchanged_attr_is_accepted)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 
@@ -95,7 +95,7 @@ TEST_F(attr, itself_is_accepted)
 	expect_modifiable(_metadata, fd, &self->attr);
 }
 
-TEST_F(attr, itself_is_accepted_with_a_branch_sample_type)
+TEST_F(attr, unchanged_attr_with_a_branch_sample_type_is_accepted)
 {
 	int fd;
 
@@ -105,7 +105,7 @@ TEST_F(attr, itself_is_accepted_with_a_branch_sample_type)
 	expect_modifiable(_metadata, fd, &self->attr);
 }
 
-TEST_F(attr, itself_is_accepted_after_another_period)
+TEST_F(attr, unchanged_attr_is_accepted_after_another_period)
 {
 	__u64 period = 50;
 	int fd;
@@ -119,7 +119,7 @@ TEST_F(attr, itself_is_accepted_after_another_period)
 	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
-TEST_F(attr, itself_is_accepted_after_another_frequency)
+TEST_F(attr, unchanged_attr_is_accepted_after_another_frequency)
 {
 	__u64 freq = 50;
 	int fd;
@@ -134,7 +134,7 @@ TEST_F(attr, itself_is_accepted_after_another_frequency)
 	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
-TEST_F(attr, itself_is_accepted_after_another_max_stack)
+TEST_F(attr, unchanged_attr_is_accepted_after_another_max_stack)
 {
 	int fd;
 
@@ -149,7 +149,7 @@ TEST_F(attr, itself_is_accepted_after_another_max_stack)
 	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
-TEST_F(attr, itself_is_accepted_with_a_max_stack_of_its_own)
+TEST_F(attr, unchanged_attr_with_a_max_stack_is_accepted)
 {
 	int fd;
 
@@ -163,7 +163,7 @@ TEST_F(attr, itself_is_accepted_with_a_max_stack_of_its_own)
 	EXPECT_EQ(-EINVAL, bp_modify(fd, &self->attr));
 }
 
-TEST_F(attr, itself_is_accepted_after_an_exec_enabled_it)
+TEST_F(attr, unchanged_attr_is_accepted_after_enable_on_exec)
 {
 	struct bp_worker w;
 	int fd;
@@ -250,7 +250,7 @@ static void try_size(struct __test_metadata *_metadata, int fd,
 	free(a);
 }
 
-TEST_F(attr, of_any_size_is_taken_as_open_takes_it)
+TEST_F(attr, any_size_is_handled_as_by_perf_event_open)
 {
 	static const unsigned int sizes[] = {
 		0, 1, 63, 64, 71, 72, 79, 80, 96, 104, 112, 120, 128, 135, 136, 137,
@@ -270,7 +270,7 @@ TEST_F(attr, of_any_size_is_taken_as_open_takes_it)
 	expect_modifiable(_metadata, fd, &self->attr);
 }
 
-TEST_F(attr, unknown_tail_is_refused_and_the_size_told)
+TEST_F(attr, unknown_tail_is_e2big_with_the_supported_size)
 {
 	union sized_attr a = { .attr = self->attr };
 	int fd = bp_open(&self->attr, 0, -1);
@@ -287,7 +287,7 @@ TEST_F(attr, unknown_tail_is_refused_and_the_size_told)
 	EXPECT_EQ(3, count(_metadata, fd));
 }
 
-TEST_F(attr, that_cannot_be_read_is_refused)
+TEST_F(attr, unreadable_attr_is_efault)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 
@@ -298,7 +298,7 @@ TEST_F(attr, that_cannot_be_read_is_refused)
 	EXPECT_EQ(3, count(_metadata, fd));
 }
 
-TEST_F(attr, of_something_else_is_refused)
+TEST_F(attr, attr_of_another_event_type_is_refused)
 {
 	struct perf_event_attr dummy = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 	int bp = bp_open(&self->attr, 0, -1), sw = bp_open(&dummy, 0, -1);
@@ -339,7 +339,7 @@ static int move_as_nobody(void *arg)
 	return bp_modify(p->fd, &p->attr) ? 1 : 0;
 }
 
-TEST_F(attr, kernel_address_is_for_the_privileged)
+TEST_F(attr, kernel_address_needs_privilege)
 {
 	struct bp_worker w;
 	struct permission p;

@@ -248,7 +248,7 @@ TEST_F(attr, event_of_a_dead_task_is_modified)
 	}
 }
 
-TEST_F(attr, event_of_an_offline_cpu_is_what_it_was_made_when_that_returns)
+TEST_F(attr, modify_on_an_offline_cpu_applies_when_the_cpu_is_back)
 {
 	char path[64];
 	int cpu, fd[2];

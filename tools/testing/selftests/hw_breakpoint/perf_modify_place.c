@@ -273,7 +273,7 @@ CHANGE_OF(one_that_takes_turns, TAKES_TURNS)
 #define ROUNDS	1
 #endif
 
-TEST_F(place, same_one_through_all_spots_and_back)
+TEST_F(place, event_moves_through_all_addresses_and_back)
 {
 	struct perf_event_attr attr = spot_attr(0);
 	long long want = 0;
@@ -387,7 +387,7 @@ static void refuse(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
 	EXPECT_EQ(0, close(fd));
 }
 
-TEST_F(place, refused_one_changes_nothing)
+TEST_F(place, refused_modify_changes_nothing)
 {
 	open_neighbours(_metadata, self);
 	for (int i = 0; i < REFUSALS; i++) {
@@ -401,7 +401,7 @@ TEST_F(place, refused_one_changes_nothing)
 
 /* --------------------------------------------------------------------- samples */
 
-TEST_F(place, sample_has_the_address_of_its_time)
+TEST_F(place, sample_has_the_address_at_the_time_of_the_hit)
 {
 	struct perf_event_attr attr = spot_attr(0), bad;
 	struct bp_ring ring;
@@ -474,7 +474,7 @@ TEST_F(place, period_goes_on_counting)
 	bp_ring_unmap(&ring);
 }
 
-TEST_F(place, other_ioctls_work_on_after_it)
+TEST_F(place, other_ioctls_work_after_modify)
 {
 	struct perf_event_attr attr = spot_attr(FIRST_BYTE);
 	struct bp_ring ring;

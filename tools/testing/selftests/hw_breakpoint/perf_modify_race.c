@@ -87,7 +87,7 @@ static void open_neighbours(struct __test_metadata *_metadata, int *neighbour)
 }
 
 /* In each of its variants the event is hit by the store. */
-TEST_F(attr, store_counts_once_whatever_is_changed_around_it)
+TEST_F(attr, store_counts_once_while_events_are_modified)
 {
 	static const int at[] = { FIRST_BYTE, FIRST_LONG, 5 };
 	struct storm s = { .attr = self->attr, .at = at, .nr = 3 };
@@ -109,7 +109,7 @@ TEST_F(attr, store_counts_once_whatever_is_changed_around_it)
 	}
 }
 
-TEST_F(attr, neighbours_count_all_whatever_is_changed_beside_them)
+TEST_F(attr, other_events_count_all_hits_while_one_is_modified)
 {
 	static const int at[] = { FIRST_BYTE, FIRST_FUNC, SECOND_BYTE, READ_LONG, 4 };
 	struct storm s = { .attr = self->attr, .at = at, .nr = 5, .refused = true };
@@ -132,7 +132,7 @@ TEST_F(attr, neighbours_count_all_whatever_is_changed_beside_them)
 }
 
 /* Changes of the leader must not affect the siblings. */
-TEST_F(attr, siblings_count_all_whatever_their_leader_is_changed_to)
+TEST_F(attr, siblings_count_all_hits_while_their_leader_is_modified)
 {
 	static const int at[] = { FIRST_BYTE, FIRST_FUNC, SECOND_BYTE, READ_LONG };
 	struct storm s = { .at = at, .nr = 4, .refused = true };
@@ -149,7 +149,7 @@ TEST_F(attr, siblings_count_all_whatever_their_leader_is_changed_to)
 }
 
 /* The event always has one of two addresses: no sample has another one. */
-TEST_F(attr, sample_is_of_what_was_hit_whatever_is_changed_around_it)
+TEST_F(attr, samples_have_the_hit_address_while_events_are_modified)
 {
 	static const int at[] = { FIRST_BYTE, SECOND_BYTE };
 	struct storm s = { .at = at, .nr = 2 };
@@ -181,7 +181,7 @@ TEST_F(attr, sample_is_of_what_was_hit_whatever_is_changed_around_it)
 	bp_ring_unmap(&ring);
 }
 
-TEST_F(attr, families_count_all_whatever_is_changed_around_them)
+TEST_F(attr, families_count_all_hits_while_they_are_modified)
 {
 	static const int at[] = { FIRST_BYTE, FIRST_LONG, 5 };
 	struct storm s = { .at = at, .nr = 3, .refused = true };

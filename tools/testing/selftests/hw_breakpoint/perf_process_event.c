@@ -56,7 +56,7 @@ static void *store_once(void *arg)
 	return NULL;
 }
 
-TEST_F(process, each_of_1000_threads_that_exist)
+TEST_F(process, each_of_1000_existing_threads_counts)
 {
 	struct crowd crowd = { .mem = self->mem };
 
@@ -112,7 +112,7 @@ static void *create_threads(void *arg)
 
 #define CREATORS	4
 
-TEST_F(process, threads_that_come_and_go_during_open)
+TEST_F(process, threads_created_during_open_count)
 {
 	pthread_t creator[CREATORS];
 	struct churn churn = { .mem = self->mem };
@@ -145,7 +145,7 @@ static int store_here(void *mem)
 
 static char child_stack[65536] __aligned(16);
 
-TEST_F(process, no_other_process)
+TEST_F(process, other_process_does_not_count)
 {
 	pid_t pid;
 
@@ -211,7 +211,7 @@ TEST_F(process, any_thread_names_the_process)
 	EXPECT_EQ(0, bp_stop(&second));
 }
 
-TEST_F(process, one_cpu)
+TEST_F(process, event_of_one_cpu_counts_there_only)
 {
 	BP_NEED_CPUS(self->cpus, 2);
 	self->fd = bp_open(&self->attr, 0, self->cpus.cpu[1]);
@@ -224,7 +224,7 @@ TEST_F(process, one_cpu)
 	EXPECT_EQ(2, bp_count(self->fd));
 }
 
-TEST_F(process, each_cpu)
+TEST_F(process, event_of_any_cpu_counts_on_each_cpu)
 {
 	open_it(_metadata, self);
 	for (int i = 0; i < self->cpus.nr; i++) {
@@ -268,7 +268,7 @@ static void *store_when_told(void *arg)
 	return NULL;
 }
 
-TEST_F(process, leader_is_a_zombie)
+TEST_F(process, threads_count_while_the_leader_is_a_zombie)
 {
 	struct shared *shared = bp_map_shared();
 	pthread_t thread;
@@ -454,7 +454,7 @@ TEST_F(process, modify_is_for_all_threads)
 }
 
 /* Time stands still while other processes run: it is the time of the threads. */
-TEST_F(process, times_are_those_of_the_process)
+TEST_F(process, times_advance_only_while_a_thread_runs)
 {
 	struct bp_reading before, after;
 	struct bp_worker child;
@@ -485,19 +485,36 @@ TEST_F(process, times_are_those_of_the_process)
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
-TEST_F(process, samples_tell_the_thread)
+/*
+ * The number of records of a type, all of which have to be of a thread of this process:
+ * samples and PERF_RECORD_COMM begin with the pid and the tid.
+ */
+static int records_of(struct __test_metadata *_metadata, struct bp_ring *ring,
+		      __u32 type, pid_t tid)
 {
 	union bp_record rec;
+	int n = 0;
+
+	while (bp_ring_next(ring, &rec)) {
+		if (rec.header.type != type)
+			continue;
+		EXPECT_EQ(getpid(), (__u32)rec.u64[1]);
+		EXPECT_EQ(tid, rec.u64[1] >> 32);
+		n++;
+	}
+	return n;
+}
+
+TEST_F(process, samples_tell_the_thread)
+{
 	struct bp_worker thread;
 	struct bp_ring ring;
-	int n = 0;
 
 	self->attr.sample_period = 1;
 	self->attr.sample_type = PERF_SAMPLE_TID;
 	self->attr.wakeup_events = 1;
 	open_it(_metadata, self);
 	EXPECT_NE(0, bp_ring_map(&ring, self->fd, 1, PROT_READ | PROT_WRITE));
-	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd, PERF_EVENT_IOC_REFRESH, 1));
 	EXPECT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&(__u64){ 2 }));
 	close(self->fd);
 
@@ -507,14 +524,7 @@ TEST_F(process, samples_tell_the_thread)
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, bp_ring_map(&ring, self->fd, 1, PROT_READ | PROT_WRITE));
 	bp_do(&thread, 3);
-	while (bp_ring_next(&ring, &rec)) {
-		if (rec.header.type != PERF_RECORD_SAMPLE)
-			continue;
-		EXPECT_EQ(getpid(), (__u32)rec.u64[1]);
-		EXPECT_EQ(thread.pid, rec.u64[1] >> 32);
-		n++;
-	}
-	EXPECT_EQ(3, n);
+	EXPECT_EQ(3, records_of(_metadata, &ring, PERF_RECORD_SAMPLE, thread.pid));
 	bp_ring_unmap(&ring);
 	EXPECT_EQ(0, bp_stop(&thread));
 }
@@ -526,7 +536,7 @@ static long rename_self(int cmd, void *name)
 
 /* ------------------------------------------------------------------------- errors */
 
-TEST_F(process, errors)
+TEST_F(process, unsupported_requests_are_refused)
 {
 	struct perf_event_attr attr = self->attr, plain = bp_attr_w(self->mem + SECOND, 1);
 	int leader, fd;
@@ -565,12 +575,10 @@ TEST_F(process, errors)
  * Records of the process, and of no other that runs on the CPU. An event for any CPU
  * has no ring buffer; it may ask for records all the same.
  */
-TEST_F(process, records_are_those_of_its_threads)
+TEST_F(process, side_band_records_are_those_of_its_threads)
 {
 	struct bp_worker thread, child;
-	union bp_record rec;
 	struct bp_ring ring;
-	int n = 0;
 
 	self->attr.comm = 1;
 	self->attr.task = 1;
@@ -587,14 +595,7 @@ TEST_F(process, records_are_those_of_its_threads)
 	EXPECT_EQ(0, bp_do(&child, 1));
 	EXPECT_EQ(0, bp_do(&thread, 1));
 	EXPECT_EQ(0, bp_do(&child, 1));
-	while (bp_ring_next(&ring, &rec)) {
-		if (rec.header.type != PERF_RECORD_COMM)
-			continue;
-		EXPECT_EQ(getpid(), (__u32)rec.u64[1]);
-		EXPECT_EQ(thread.pid, rec.u64[1] >> 32);
-		n++;
-	}
-	EXPECT_EQ(1, n);
+	EXPECT_EQ(1, records_of(_metadata, &ring, PERF_RECORD_COMM, thread.pid));
 	bp_ring_unmap(&ring);
 	EXPECT_EQ(0, bp_stop(&thread));
 	EXPECT_EQ(0, bp_stop(&child));
@@ -605,7 +606,7 @@ static int open_on_parent(void *arg)
 	return -bp_open(arg, getppid(), -1);
 }
 
-TEST_F(process, permission_of_one_thread)
+TEST_F(process, task_of_another_user_is_refused)
 {
 	BP_NEED_ROOT();
 	EXPECT_EQ(EACCES, bp_as_nobody(open_on_parent, &self->attr));

@@ -198,18 +198,6 @@ static void hit_all(struct __test_metadata *_metadata, FIXTURE_DATA(matrix) *sel
 	}
 }
 
-static int append(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_APPEND), err = 0;
-
-	if (fd < 0)
-		return errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = errno;
-	close(fd);
-	return err;
-}
-
 #define WIDE		TRACEFS "events/wprobes/matrix/enable"
 
 /* A watch event of tracefs is a breakpoint of the kernel on all CPUs. */
@@ -217,18 +205,18 @@ static void change_wide(struct __test_metadata *_metadata, FIXTURE_DATA(matrix) 
 {
 	self->wide = !self->wide;
 	if (!self->wide) {
-		EXPECT_EQ(0, append(WIDE, "0"));
+		EXPECT_EQ(0, bp_write_file(WIDE, "0"));
 	} else if (rule_holds(self)) {
-		EXPECT_EQ(0, append(WIDE, "1"));
+		EXPECT_EQ(0, bp_write_file(WIDE, "1"));
 	} else {
-		EXPECT_EQ(ENOSPC, append(WIDE, "1"));
+		EXPECT_EQ(-ENOSPC, bp_write_file(WIDE, "1"));
 		self->wide = 0;
 	}
 }
 
 TEST_F(matrix, random_requests)
 {
-	bool wide = !append(TRACEFS "dynamic_events", "w:matrix w@panic_timeout:4");
+	bool wide = !bp_write_file(TRACEFS "dynamic_events", "w:matrix w@panic_timeout:4");
 
 	for (int step = 0; step < STEPS; step++) {
 		if (wide && !random_below(self, 12))
@@ -243,8 +231,8 @@ TEST_F(matrix, random_requests)
 			close(self->entry[i].fd);
 	}
 	if (wide) {
-		append(WIDE, "0");
-		EXPECT_EQ(0, append(TRACEFS "dynamic_events", "-:matrix"));
+		bp_write_file(WIDE, "0");
+		EXPECT_EQ(0, bp_write_file(TRACEFS "dynamic_events", "-:matrix"));
 	}
 	for (int i = 0; i < OWN_THREADS; i++)
 		EXPECT_EQ(BP_SLOTS, bp_free_slots(self->worker[i].pid, -1));

@@ -89,8 +89,8 @@ static void *make_slow_call(void *arg)
 	return call;
 }
 
-/* Whoever reads or changes an event may have to wait for a page; others do not. */
-TEST_F(process, a_page_fault_holds_up_no_other_user)
+/* A task that reads or changes an event may wait for a page; other tasks do not wait. */
+TEST_F(process, page_fault_of_one_user_does_not_block_others)
 {
 	unsigned long cmd[] = { 0, PERF_EVENT_IOC_PERIOD, PERF_EVENT_IOC_ID,
 				PERF_EVENT_IOC_SET_FILTER, PERF_EVENT_IOC_MODIFY_ATTRIBUTES };
@@ -216,7 +216,7 @@ static void open_at_once(struct __test_metadata *_metadata, FIXTURE_DATA(process
 	}
 }
 
-TEST_F(process, all_threads_count_from_the_first_open_on)
+TEST_F(process, concurrent_first_opens_account_all_threads)
 {
 	int first;
 
@@ -339,7 +339,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 }
 
 /* The hit that waits is of the address before; the one that counts is the new one. */
-TEST_F(process, a_stale_hit_does_not_stand_for_a_new_one)
+TEST_F(process, hit_after_modify_is_not_merged_with_an_older_hit)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 
@@ -386,7 +386,7 @@ static long nr_calls(struct bp_cpus *cpus, int nr)
 #define CHANGES		100
 
 /* A CPU on which the process does not run is left alone. */
-TEST_F(process, changes_interrupt_no_other_cpu)
+TEST_F(process, changes_send_no_ipi_to_cpus_of_other_processes)
 {
 	struct bp_worker busy;
 	__u64 period = 1;

@@ -92,7 +92,7 @@ static long traps_of_stores(int cmd, void *arg)
 	return nr_wrong ? -1 : nr_traps;
 }
 
-TEST_F(trap, thread_that_hits)
+TEST_F(trap, signal_goes_to_the_thread_that_hits)
 {
 	struct bp_worker before, after;
 
@@ -147,7 +147,7 @@ static void open_together(struct __test_metadata *_metadata)
 }
 
 /* Each event gives a signal, one after the other, to each thread. */
-TEST_F(trap, events_that_one_instruction_hits)
+TEST_F(trap, each_event_that_one_instruction_hits_signals)
 {
 	struct bp_worker thread;
 
@@ -250,7 +250,7 @@ static __attribute__((constructor)) void new_image(int argc, char **argv)
 	_exit(0);
 }
 
-TEST_F(trap, removed_on_exec)
+TEST_F(trap, event_is_removed_on_exec)
 {
 	EXPECT_EQ(0, bp_in_child(exit_of_image, &self->attr));
 }

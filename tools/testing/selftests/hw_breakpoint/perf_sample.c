@@ -786,7 +786,7 @@ TEST_F(sample, set_output_needs_the_same_cpu)
 	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_OUTPUT, self->fd));
 }
 
-TEST_F(sample, what_does_not_fit_is_counted_as_lost)
+TEST_F(sample, records_that_do_not_fit_are_counted_as_lost)
 {
 	struct {
 		struct perf_event_header header;

@@ -193,7 +193,7 @@ TEST_F(trap, queue_is_bounded)
 }
 
 /* Each event has a queue of its own, and counts its own lost hits. */
-TEST_F(trap, what_is_lost_is_lost_by_its_event)
+TEST_F(trap, lost_hits_are_counted_in_their_event)
 {
 	int other;
 
@@ -235,7 +235,7 @@ TEST_F(trap, hits_coalesce_with_signals_that_others_sent)
 	expect_word(_metadata, 0, 0, ASYNC);
 }
 
-TEST_F(trap, signals_that_others_sent_do_not_count_if_queued)
+TEST_F(trap, queued_hits_do_not_coalesce_with_signals_that_others_sent)
 {
 	queue = true;
 	ASSERT_EQ(0, watch_words());
@@ -247,7 +247,7 @@ TEST_F(trap, signals_that_others_sent_do_not_count_if_queued)
 	EXPECT_TRUE(words_were_seen(ASYNC));
 }
 
-TEST_F(trap, signals_to_the_process_do_not_count)
+TEST_F(trap, hits_do_not_coalesce_with_signals_to_the_process)
 {
 	queue = true;
 	ASSERT_EQ(0, watch_words());

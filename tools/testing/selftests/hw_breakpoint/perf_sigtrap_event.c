@@ -141,7 +141,7 @@ TEST_F(trap, modify_while_hits_are_due)
 }
 
 /* Each hit has the address and the sig_data that the event had at that time. */
-TEST_F(trap, queued_hits_keep_what_they_were_made_with)
+TEST_F(trap, queued_hits_keep_address_and_sig_data_of_their_time)
 {
 	queue = true;
 	self->attr = word_attr(0);

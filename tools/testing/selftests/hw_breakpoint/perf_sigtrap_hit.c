@@ -28,7 +28,7 @@ TEST_F(trap, sig_data_is_as_wide_as_a_long)
 	expect_seen(_metadata, 0, word(0), (unsigned long)0x1122334455667788ULL, SYNC);
 }
 
-TEST_F(trap, loads_and_stores_of_a_read_write_breakpoint)
+TEST_F(trap, loads_and_stores_of_a_read_write_breakpoint_signal)
 {
 	self->attr.bp_type = HW_BREAKPOINT_RW;
 	self->attr.bp_len = 4;
@@ -74,7 +74,7 @@ TEST_F(trap, instruction_is_executed_after_its_signal)
 	}
 }
 
-TEST_F(trap, each_of_thousands_of_hits)
+TEST_F(trap, each_of_thousands_of_hits_signals)
 {
 	int missed = 0, wrong = 0;
 
@@ -91,7 +91,7 @@ TEST_F(trap, each_of_thousands_of_hits)
 	EXPECT_EQ(0, bp_hits(self->fd).lost);
 }
 
-TEST_F(trap, only_hits_that_overflow)
+TEST_F(trap, only_hits_that_overflow_signal)
 {
 	self->attr.sample_period = 3;
 	open_it(_metadata, self);
@@ -102,7 +102,7 @@ TEST_F(trap, only_hits_that_overflow)
 	EXPECT_EQ(30, bp_hits(self->fd).count);
 }
 
-TEST_F(trap, none_from_an_event_that_only_counts)
+TEST_F(trap, event_that_only_counts_sends_no_signal)
 {
 	self->attr.sample_period = 0;
 	open_it(_metadata, self);
@@ -111,7 +111,7 @@ TEST_F(trap, none_from_an_event_that_only_counts)
 	EXPECT_EQ(5, bp_hits(self->fd).count);
 }
 
-TEST_F(trap, none_from_an_event_that_is_disabled)
+TEST_F(trap, disabled_event_sends_no_signal)
 {
 	self->attr.disabled = 1;
 	open_it(_metadata, self);
@@ -125,7 +125,7 @@ TEST_F(trap, none_from_an_event_that_is_disabled)
 	EXPECT_EQ(1, nr_seen);
 }
 
-TEST_F(trap, events_of_a_group)
+TEST_F(trap, events_of_a_group_signal)
 {
 	struct perf_event_attr lead = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 	int group;
@@ -145,7 +145,7 @@ TEST_F(trap, events_of_a_group)
 }
 
 /* An event of this task on one CPU alone */
-TEST_F(trap, event_of_a_task_on_a_cpu)
+TEST_F(trap, event_of_a_task_on_a_cpu_signals)
 {
 	struct bp_cpus cpus = bp_online_cpus();
 

@@ -224,7 +224,7 @@ TEST_F(insn, handler_that_resets_the_events_gets_the_others)
  * A queued hit of an event that is moved is kept as it was; it is dropped with an event
  * that is closed or disabled.
  */
-TEST_F(insn, queued_hits_of_events_that_the_handler_changes)
+TEST_F(insn, queued_hits_survive_modify_but_not_close_or_disable)
 {
 	queue = true;
 	change_all(_metadata, self, variant->nr, DO_CLOSE);
@@ -453,7 +453,7 @@ TEST_F(insn, tracer_that_steps_sees_both)
  * The hit of the instruction breakpoint comes first, that of the data breakpoint
  * second.
  */
-TEST_F(trap, instruction_and_its_data)
+TEST_F(trap, instruction_and_its_data_signal_in_order)
 {
 	ASSERT_LE(0, watch_insn(count_insn, DATA(5)));
 	open_it(_metadata, self);
@@ -486,7 +486,7 @@ static void step_on(int nr)
  * instruction at once. If the handler of the first signal moves the instruction
  * breakpoint, the second hit must give no signal.
  */
-TEST_F(trap, step_over_a_hit)
+TEST_F(trap, moved_instruction_breakpoint_does_not_signal_for_the_old_place)
 {
 	open_it(_metadata, self);
 	step_fd = watch_insn(count_insn, DATA(5));
@@ -500,7 +500,7 @@ TEST_F(trap, step_over_a_hit)
 }
 
 /* Four data breakpoints, all hit by one store */
-TEST_F(trap, data_that_several_watch)
+TEST_F(trap, each_data_breakpoint_that_one_store_hits_counts)
 {
 	int fd[BP_SLOTS];
 	__u64 hits = 0;

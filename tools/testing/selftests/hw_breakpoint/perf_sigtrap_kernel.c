@@ -37,7 +37,7 @@ static void feed(struct __test_metadata *_metadata, FIXTURE_DATA(kernel) *self, 
 	ASSERT_EQ(bytes, write(self->in[1], zeroes, bytes));
 }
 
-TEST_F(kernel, system_call_that_writes_to_it)
+TEST_F(kernel, system_call_that_writes_once_signals)
 {
 	int fd = watch_kernel(0, HW_BREAKPOINT_W);
 
@@ -56,7 +56,7 @@ TEST_F(kernel, system_call_that_writes_to_it)
 }
 
 /* TRAP_PERF_FLAG_ASYNC is determined on the way back to user mode. */
-TEST_F(kernel, system_call_that_writes_to_it_while_blocked)
+TEST_F(kernel, system_call_that_writes_while_blocked_signals_later)
 {
 	ASSERT_LE(0, watch_kernel(0, HW_BREAKPOINT_W));
 	block();
@@ -69,7 +69,7 @@ TEST_F(kernel, system_call_that_writes_to_it_while_blocked)
 	expect_word(_metadata, 0, 0, ASYNC);
 }
 
-TEST_F(kernel, none_if_the_kernel_is_excluded)
+TEST_F(kernel, excluded_hits_in_the_kernel_send_no_signal)
 {
 	int fd = watch(0);
 
@@ -106,12 +106,12 @@ static void write_to_several(struct __test_metadata *_metadata, FIXTURE_DATA(ker
 	}
 }
 
-TEST_F(kernel, system_call_that_writes_to_several)
+TEST_F(kernel, hits_of_one_system_call_coalesce)
 {
 	write_to_several(_metadata, self);
 }
 
-TEST_F(kernel, system_call_that_writes_to_several_that_are_queued)
+TEST_F(kernel, queued_hits_of_one_system_call_signal_each)
 {
 	queue = true;
 	write_to_several(_metadata, self);
@@ -128,7 +128,7 @@ static void write_often(struct __test_metadata *_metadata, FIXTURE_DATA(kernel) 
 	EXPECT_EQ(hits, readv(self->in[0], iov, hits));
 }
 
-TEST_F(kernel, system_call_that_writes_to_it_again_and_again)
+TEST_F(kernel, repeated_hits_of_one_system_call_coalesce)
 {
 	int fd = watch_kernel(0, HW_BREAKPOINT_W);
 
@@ -140,7 +140,7 @@ TEST_F(kernel, system_call_that_writes_to_it_again_and_again)
 	EXPECT_EQ(0, bp_hits(fd).lost);
 }
 
-TEST_F(kernel, system_call_that_writes_to_it_again_and_again_if_queued)
+TEST_F(kernel, queued_repeated_hits_of_one_system_call_signal_each)
 {
 	int fd;
 
@@ -164,7 +164,7 @@ TEST_F(kernel, system_call_that_writes_to_it_again_and_again_if_queued)
 }
 
 /* The system call that hits the event also closes it, before the signal can be sent. */
-TEST_F(kernel, system_call_that_closes_the_event)
+TEST_F(kernel, system_call_that_closes_the_event_drops_its_hit)
 {
 	struct perf_event_attr *attr = (struct perf_event_attr *)word(0);
 	int fd;
@@ -349,7 +349,7 @@ static int read_by_worker(struct uring *u, int fd, void *to)
 }
 
 /* A worker is a thread of the process and inherits the event, but has no handlers. */
-TEST_F(kernel, worker_of_the_kernel_gets_none)
+TEST_F(kernel, kernel_worker_gets_no_signal)
 {
 	struct perf_event_attr attr = word_attr(0);
 	struct uring u;

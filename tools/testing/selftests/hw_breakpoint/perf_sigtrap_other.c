@@ -104,7 +104,7 @@ TEST_F(trap, program_says_which_hits_signal)
 #endif
 
 /* Faults of one page are counted; faults of the handler itself are ignored. */
-TEST_F(trap, page_faults)
+TEST_F(trap, page_fault_event_signals)
 {
 	char *mem = mmap(NULL, 8 * BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -158,14 +158,14 @@ static void expect_switches(struct __test_metadata *_metadata, FIXTURE_DATA(trap
 	EXPECT_EQ(0, wrong);
 }
 
-TEST_F(trap, context_switches)
+TEST_F(trap, context_switch_event_signals)
 {
 	BP_NEED_ROOT();
 	self->attr = other_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES);
 	expect_switches(_metadata, self);
 }
 
-TEST_F(trap, tracepoint_of_the_scheduler)
+TEST_F(trap, scheduler_tracepoint_signals)
 {
 	int id = tracepoint_id("sched/sched_switch");
 
@@ -177,7 +177,7 @@ TEST_F(trap, tracepoint_of_the_scheduler)
 }
 
 /* A clock event, which is hit at any instruction of the task */
-TEST_F(trap, clock)
+TEST_F(trap, clock_event_signals)
 {
 	__u64 end = bp_now(CLOCK_MONOTONIC) + 60000000000ULL;
 
@@ -198,7 +198,7 @@ TEST_F(trap, clock)
 
 #ifdef __LP64__
 /* For 64-bit programs only: a tracepoint of a system call does not cover other ABIs. */
-TEST_F(trap, tracepoint_of_a_system_call)
+TEST_F(trap, system_call_tracepoint_signals)
 {
 	int id = tracepoint_id("syscalls/sys_enter_getppid");
 
@@ -242,7 +242,7 @@ static pid_t sender(struct perf_event_attr attr, bool ignore)
 }
 
 /* Sending the signal of a hit is a hit as well, which must not give another signal. */
-TEST_F(trap, tracepoint_of_signals)
+TEST_F(trap, signal_tracepoint_does_not_recurse)
 {
 	int id = tracepoint_id("signal/signal_generate"), status;
 	pid_t pid;
@@ -270,7 +270,7 @@ TEST_F(trap, tracepoint_of_signals)
 /*
  * A task that wakes another one hits the other task's event, which must send no signal.
  */
-TEST_F(trap, none_from_a_tracepoint_that_others_reach)
+TEST_F(trap, tracepoint_hit_by_another_task_sends_no_signal)
 {
 	int id = tracepoint_id("sched/sched_wakeup");
 	struct bp_worker w;
@@ -411,7 +411,7 @@ static void let_it_tick(__u64 period)
 	poll(NULL, 0, 50 * period / 1000000);
 }
 
-TEST_F(ticks, of_a_child)
+TEST_F(ticks, inherited_event_signals_the_child)
 {
 	pid_t pid = bp_fork();
 
@@ -424,7 +424,7 @@ TEST_F(ticks, of_a_child)
 	EXPECT_EQ(42, bp_wait(pid));
 }
 
-TEST_F(ticks, none_of_a_new_image_if_enabled_later)
+TEST_F(ticks, event_enabled_after_exec_sends_no_signal)
 {
 	pid_t image, child;
 	int out[2];
@@ -444,7 +444,7 @@ TEST_F(ticks, none_of_a_new_image_if_enabled_later)
 	EXPECT_EQ(42, bp_wait(child));
 }
 
-TEST_F(ticks, none_of_a_new_image_if_enabled_before)
+TEST_F(ticks, event_enabled_before_exec_sends_no_signal)
 {
 	pid_t image;
 	int out[2];
@@ -461,7 +461,7 @@ TEST_F(ticks, none_of_a_new_image_if_enabled_before)
 
 #define IMAGES			TIMES(20)
 
-TEST_F_TIMEOUT(ticks, none_of_many_new_images, 300)
+TEST_F_TIMEOUT(ticks, many_execs_get_no_signal, 300)
 {
 	pid_t image[IMAGES];
 	int out[2];

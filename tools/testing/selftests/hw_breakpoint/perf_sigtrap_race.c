@@ -323,7 +323,7 @@ static void expect_fine(struct __test_metadata *_metadata, struct runner *r)
 	EXPECT_EQ(0, own.lost);
 }
 
-TEST_F_TIMEOUT(race, signals_of_a_process_under_watch, 900)
+TEST_F_TIMEOUT(race, signals_during_hits_and_changes, 900)
 {
 	long hits[NR_EVENTS] = { }, accesses = 0, own = 0, moves;
 
@@ -395,7 +395,7 @@ static void *live_shortly(void *arg)
  * Context switches between a hit and bp_settle(): in the emulator a hit may, very
  * rarely, repeat the previous one on the same CPU.
  */
-TEST_F_TIMEOUT(race, threads_come_and_go, 900)
+TEST_F_TIMEOUT(race, threads_come_and_go_during_hits, 900)
 {
 	__u64 end = bp_now(CLOCK_MONOTONIC) + self->time / 4;
 	long rounds = 0, count = 0, echoes = 0, forgiven;

@@ -232,7 +232,7 @@ TEST_F(trap, hits_wait_while_stopped)
 }
 
 /* An event of another process signals that process. */
-TEST_F(trap, event_of_another_process)
+TEST_F(trap, event_of_another_process_signals_that_process)
 {
 	struct bp_worker w;
 	int fd[W_HITS];
@@ -257,7 +257,7 @@ TEST_F(trap, event_of_another_process)
 	EXPECT_EQ(0, bp_stop(&w));
 }
 
-TEST_F(trap, each_hit_of_a_task_that_migrates)
+TEST_F(trap, each_hit_of_a_migrating_task_signals)
 {
 	struct bp_cpus cpus = bp_online_cpus();
 
@@ -284,7 +284,7 @@ TEST_F(trap, each_hit_of_a_task_that_migrates)
 		expect_word(_metadata, i, i % W_HITS, ASYNC);
 }
 
-TEST_F(trap, each_process_of_a_family_that_takes_turns)
+TEST_F(trap, each_process_of_an_alternating_family_signals)
 {
 	pid_t pid[MEMBERS];
 	int fd[2];

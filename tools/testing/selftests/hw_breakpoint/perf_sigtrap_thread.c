@@ -10,7 +10,7 @@
  */
 #include "sigtrap.h"
 
-TEST_F(trap, event_of_another_thread)
+TEST_F(trap, event_of_another_thread_signals_that_thread)
 {
 	struct bp_worker w;
 
@@ -128,7 +128,7 @@ TEST_F(trap, inherit_thread_watches_the_process)
 }
 
 /* Hits before the change have the old attributes, hits after it the new ones. */
-TEST_F(trap, change_by_another_thread)
+TEST_F(trap, queued_hits_keep_attributes_of_their_time_if_another_thread_modifies)
 {
 	struct bp_worker w;
 
@@ -178,7 +178,7 @@ static long store_all_the_time(int cmd, void *arg)
 	return 0;
 }
 
-TEST_F(trap, changes_by_another_thread_all_the_time)
+TEST_F(trap, signals_stay_right_while_another_thread_modifies)
 {
 	struct mover m = { };
 	struct bp_worker w;
@@ -209,7 +209,7 @@ TEST_F(trap, changes_by_another_thread_all_the_time)
  * Events are opened and closed while the task hits them: each hit gives at most one
  * signal.
  */
-TEST_F(trap, close_by_another_thread_all_the_time)
+TEST_F(trap, signals_stay_right_while_another_thread_closes)
 {
 	struct mover m = { };
 	struct bp_worker w;
@@ -239,7 +239,7 @@ static long lap_worker(int cmd, void *arg)
 	return run_laps(cmd);
 }
 
-TEST_F(trap, each_thread_of_a_family_that_takes_turns)
+TEST_F(trap, each_thread_of_an_alternating_family_signals)
 {
 	struct bp_worker w[MEMBERS];
 	int fd[2];

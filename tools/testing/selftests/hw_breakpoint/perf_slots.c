@@ -73,7 +73,7 @@ TEST_F(slots, task_on_one_cpu_has_as_many_as_there_are_registers)
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, self->cpu));
 }
 
-TEST_F(slots, kinds_share_the_same_registers)
+TEST_F(slots, types_share_the_same_registers)
 {
 	struct perf_event_attr rw = bp_attr(HW_BREAKPOINT_RW, mem, 8);
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
@@ -88,7 +88,7 @@ TEST_F(slots, kinds_share_the_same_registers)
 	EXPECT_EQ(-ENOSPC, bp_open(&x, 0, -1));
 }
 
-TEST_F(slots, refused_one_does_not_disturb_the_others)
+TEST_F(slots, refused_event_does_not_disturb_the_others)
 {
 	int fd[BP_SLOTS];
 
@@ -118,7 +118,7 @@ TEST_F(slots, pinned_events_count_like_the_others)
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
 }
 
-TEST_F(slots, disabled_events_hold_theirs)
+TEST_F(slots, disabled_events_keep_their_slots)
 {
 	self->attr.disabled = 1;
 	for (int i = 0; i < BP_SLOTS; i++)
@@ -126,7 +126,7 @@ TEST_F(slots, disabled_events_hold_theirs)
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
 }
 
-TEST_F(slots, close_gives_each_back)
+TEST_F(slots, each_close_frees_a_slot)
 {
 	int fd[BP_SLOTS];
 
@@ -137,7 +137,7 @@ TEST_F(slots, close_gives_each_back)
 	}
 }
 
-TEST_F(slots, duplicate_of_the_descriptor_keeps_it)
+TEST_F(slots, duplicate_of_the_descriptor_keeps_the_slot)
 {
 	int fd = bp_open(&self->attr, 0, -1), copy = dup(fd);
 
@@ -149,7 +149,7 @@ TEST_F(slots, duplicate_of_the_descriptor_keeps_it)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-TEST_F(slots, mapped_ring_keeps_it)
+TEST_F(slots, mapped_ring_keeps_the_slot)
 {
 	struct bp_ring ring;
 	int fd;
@@ -164,7 +164,7 @@ TEST_F(slots, mapped_ring_keeps_it)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-TEST_F(slots, thousand_rounds_lose_none)
+TEST_F(slots, thousand_rounds_lose_no_slot)
 {
 	int fd[BP_SLOTS];
 
@@ -177,7 +177,7 @@ TEST_F(slots, thousand_rounds_lose_none)
 
 /* ------------------------------------------------------------------- several tasks */
 
-TEST_F(slots, what_one_task_holds_costs_another_nothing)
+TEST_F(slots, slots_of_one_task_do_not_limit_another)
 {
 	struct bp_worker other;
 	int fd[BP_SLOTS], more[BP_SLOTS];
@@ -209,7 +209,7 @@ TEST_F(slots, threads_of_a_process_have_their_own)
 	EXPECT_EQ(0, bp_stop(&thread));
 }
 
-TEST_F(slots, claim_is_of_the_watched_task_not_of_the_opener)
+TEST_F(slots, claim_belongs_to_the_watched_task)
 {
 	struct bp_worker other;
 	int fd[BP_SLOTS];
@@ -259,7 +259,7 @@ TEST_F(slots, cpu_claim_reduces_every_task_by_one)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-TEST_F(slots, cpu_claim_costs_other_cpus_nothing)
+TEST_F(slots, cpu_claim_does_not_limit_other_cpus)
 {
 	int fd[BP_SLOTS];
 
@@ -272,7 +272,7 @@ TEST_F(slots, cpu_claim_costs_other_cpus_nothing)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpus.cpu[1]));
 }
 
-TEST_F(slots, cpu_is_left_what_the_fullest_task_does_not_hold)
+TEST_F(slots, fullest_task_limits_the_slots_of_a_cpu)
 {
 	struct bp_worker other;
 	int one, two;
@@ -328,7 +328,7 @@ TEST_F(slots, full_task_on_the_last_cpu_stops_a_claim_there_alone)
 
 /* -------------------------------------------------------------- the end of a claim */
 
-TEST_F(slots, exit_gives_all_back_while_the_descriptors_are_open)
+TEST_F(slots, exit_frees_all_slots_while_descriptors_are_open)
 {
 	struct bp_worker other;
 	int fd[BP_SLOTS];
@@ -343,7 +343,7 @@ TEST_F(slots, exit_gives_all_back_while_the_descriptors_are_open)
 		EXPECT_EQ(0, bp_count(fd[i]));
 }
 
-TEST_F(slots, exit_gives_all_back_while_the_zombie_remains)
+TEST_F(slots, exit_frees_all_slots_while_the_zombie_remains)
 {
 	struct bp_worker other;
 	int fd[BP_SLOTS];
@@ -361,7 +361,7 @@ TEST_F(slots, exit_gives_all_back_while_the_zombie_remains)
 	EXPECT_EQ(0, bp_wait(other.pid));
 }
 
-TEST_F(slots, exit_of_a_thread_gives_all_back)
+TEST_F(slots, exit_of_a_thread_frees_all_slots)
 {
 	struct bp_worker thread;
 	int fd[BP_SLOTS];
@@ -374,7 +374,7 @@ TEST_F(slots, exit_of_a_thread_gives_all_back)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(-1, self->cpu));
 }
 
-TEST_F(slots, late_close_of_a_dead_event_gives_nothing_back_twice)
+TEST_F(slots, close_after_exit_frees_nothing_twice)
 {
 	struct bp_worker other;
 	int dead[BP_SLOTS], live[BP_SLOTS];
@@ -419,7 +419,7 @@ TEST_F(slots, exec_closes_what_is_marked_close_on_exec)
 
 /* ------------------------------------------------------- requests that are refused */
 
-TEST_F(slots, malformed_requests_take_none)
+TEST_F(slots, malformed_requests_take_no_slot)
 {
 	struct perf_event_attr bad = self->attr;
 
@@ -438,7 +438,7 @@ static int open_on(void *arg)
 	return fd < 0 ? -fd : 0;
 }
 
-TEST_F(slots, forbidden_requests_take_none)
+TEST_F(slots, forbidden_requests_take_no_slot)
 {
 	pid_t self_pid = getpid(), none = 0;
 
@@ -455,7 +455,7 @@ TEST_F(slots, forbidden_requests_take_none)
  * Requests that fail in perf core, after the checks of the breakpoint PMU: a group
  * whose members do not match, a ring buffer that cannot be shared.
  */
-TEST_F(slots, requests_that_fail_late_take_none)
+TEST_F(slots, requests_that_fail_late_take_no_slot)
 {
 	struct perf_event_attr pinned = self->attr;
 	int leader, sibling;
@@ -477,7 +477,7 @@ TEST_F(slots, requests_that_fail_late_take_none)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, self->cpus.cpu[1]));
 }
 
-TEST_F(slots, requests_for_dead_tasks_take_none)
+TEST_F(slots, requests_for_dead_tasks_take_no_slot)
 {
 	pid_t pid = fork();
 
@@ -489,7 +489,7 @@ TEST_F(slots, requests_for_dead_tasks_take_none)
 		EXPECT_EQ(-ESRCH, bp_open(&self->attr, pid, -1));
 }
 
-TEST_F(slots, requests_that_find_no_descriptor_take_none)
+TEST_F(slots, requests_without_a_free_descriptor_take_no_slot)
 {
 	int fd, last = -1, nr = 0;
 

@@ -367,7 +367,7 @@ static int knock_until(void *arg)
 }
 
 /* A task that may not open an event must not make registers unavailable to others. */
-TEST_F(stress, strangers_cannot_take_the_slots_of_a_task)
+TEST_F(stress, other_users_cannot_take_the_slots_of_a_task)
 {
 	struct stranger s = { bp_map_shared(), getpid() };
 	int refused = 0, fd[BP_SLOTS];

@@ -147,7 +147,7 @@ TEST_F(sysfs, slots_are_as_many_as_can_be_open)
  * Mixed: a register that a data breakpoint has is not available to instruction
  * breakpoints.
  */
-TEST_F(sysfs, mixed_slots_are_shared_by_both_kinds)
+TEST_F(sysfs, mixed_slots_are_shared_by_both_types)
 {
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
@@ -180,7 +180,7 @@ TEST_F(sysfs, verified_tells_whether_breakpoints_fire)
 	EXPECT_EQ(1, read_number(PMU "/caps/verified"));
 }
 
-TEST_F(sysfs, caps_are_these_and_no_others)
+TEST_F(sysfs, caps_has_the_documented_files_only)
 {
 	EXPECT_EQ(5, count_files(PMU "/caps"));
 }
@@ -203,7 +203,7 @@ TEST_F(sysfs, interval_of_turns_is_what_was_written)
 	}
 }
 
-TEST_F(sysfs, interval_that_makes_no_sense_is_refused)
+TEST_F(sysfs, invalid_interval_is_refused)
 {
 	static const char * const bad[] = { "0", "-1", "-2147483648", "x", "4x", "4 5",
 					    "2.5", "\n" };

@@ -143,7 +143,7 @@ static int functions_not_told(const struct told *told, int nr)
 }
 
 /* The first record of a module's text has all of the text, as it will be executed. */
-TEST_F(record, tells_the_text_of_a_module)
+TEST_F(record, first_record_of_a_module_has_its_whole_text)
 {
 	struct listener l[BP_MAX_CPUS];
 	struct perf_event_header *h;
@@ -233,7 +233,7 @@ static int load_areas(void)
 	return fd;
 }
 
-TEST_F(record, comes_of_no_whole_area)
+TEST_F(record, text_poke_does_not_record_whole_areas)
 {
 	int fd, pokes, nr_lost;
 	long long lost;
@@ -253,7 +253,7 @@ TEST_F(record, comes_of_no_whole_area)
 	EXPECT_EQ(0, count_longer(&self->listener, 1000));
 }
 
-TEST_F(record, comes_of_whole_areas_alone)
+TEST_F(record, text_area_records_whole_areas_only)
 {
 	__u64 addr;
 	__u32 len;

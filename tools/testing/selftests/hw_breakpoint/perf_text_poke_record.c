@@ -80,7 +80,7 @@ TEST_F(record, tells_a_whole_instruction)
  * The copy of the instruction that a kprobe executes out of line is recorded before the
  * breakpoint that leads to it.
  */
-TEST_F(record, of_new_text_comes_before_the_breakpoint_that_leads_there)
+TEST_F(record, out_of_line_copy_is_recorded_before_its_breakpoint)
 {
 	struct perf_event_header *h;
 	size_t pos = 0;
@@ -249,7 +249,7 @@ TEST_F(record, of_a_long_copy_comes_in_pieces)
  * A kprobe inside an instruction, or on a function of the blacklist, is refused and
  * changes no text.
  */
-TEST_F(record, is_not_made_of_failed_changes)
+TEST_F(record, failed_change_is_not_recorded)
 {
 	__u64 entry = self->addr - self->offset;
 
@@ -377,7 +377,7 @@ TEST_F(record, of_a_child_goes_to_the_inherited_event)
 }
 
 /* exclude_kernel excludes hits in the kernel, not records of its text. */
-TEST_F(record, comes_whatever_is_excluded)
+TEST_F(record, exclude_bits_do_not_suppress_records)
 {
 	struct listener l[4];
 
@@ -405,7 +405,7 @@ TEST_F(record, comes_only_while_the_event_is_enabled)
 	EXPECT_EQ(2, count_at(&self->listener, self->addr));
 }
 
-TEST_F(record, comes_only_if_it_was_asked_for)
+TEST_F(record, is_made_only_with_text_poke)
 {
 	ASSERT_EQ(0, listen_here(self));
 	self->attr.text_poke = 0;
@@ -416,7 +416,7 @@ TEST_F(record, comes_only_if_it_was_asked_for)
 }
 
 /* Events are closed and opened, and each records from its first change on. */
-TEST_F(record, comes_to_each_listener_after_the_other)
+TEST_F(record, each_of_successive_events_records_all_changes)
 {
 	for (int i = 0; i < 5; i++) {
 		ASSERT_EQ(0, listen_here(self));
@@ -471,7 +471,7 @@ TEST_F(record, leaves_no_changed_text_when_the_last_event_is_closed)
 	}
 }
 
-TEST_F(record, comes_to_a_breakpoint_too)
+TEST_F(record, breakpoint_event_records_changes)
 {
 	self->attr = breakpoint_attr();
 	ASSERT_EQ(0, listen_here(self));
@@ -481,7 +481,7 @@ TEST_F(record, comes_to_a_breakpoint_too)
 }
 
 /* A breakpoint of a CPU exists while the CPU is offline, and records again afterwards. */
-TEST_F(record, comes_to_a_breakpoint_whose_cpu_is_back)
+TEST_F(record, breakpoint_event_records_changes_after_its_cpu_is_back)
 {
 	BP_NEED_CPUS(self->cpus, 2);
 	self->cpu = self->cpus.cpu[self->cpus.nr - 1];

@@ -692,7 +692,7 @@ static void run_phase(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *s
 	       pokes[0], pokes[1], self->nr_areas - 1);
 }
 
-TEST_F(replay, leads_from_one_copy_to_the_other_and_back)
+TEST_F(replay, records_turn_old_text_into_new_and_back)
 {
 	if (self->hotplug_cpu) {
 		ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));

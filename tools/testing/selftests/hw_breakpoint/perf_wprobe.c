@@ -18,18 +18,6 @@
 #define INSN(c, d, s, o, i) \
 	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
 
-static int append(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_APPEND), err = 0;
-
-	if (fd < 0)
-		return errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = errno;
-	close(fd);
-	return err;
-}
-
 static int read_id(void)
 {
 	FILE *file = fopen(TRACEFS EVENT "id", "r");
@@ -79,8 +67,8 @@ FIXTURE_SETUP(wprobe)
 	int i;
 
 	BP_NEED_ROOT();
-	ASSERT_EQ(0, append(TRACEFS "dynamic_events",
-			    "w:perf_test w@jiffies:8 addr=$addr value=+0($addr):u64"));
+	ASSERT_EQ(0, bp_write_file(TRACEFS "dynamic_events",
+				   "w:perf_test w@jiffies:8 addr=$addr value=+0($addr):u64"));
 	attr.config = read_id();
 	self->cpus = bp_online_cpus();
 	for (i = 0; i < self->cpus.nr; i++) {
@@ -92,7 +80,7 @@ FIXTURE_SETUP(wprobe)
 FIXTURE_TEARDOWN(wprobe)
 {
 	bp_close(self->fd, self->cpus.nr);
-	EXPECT_EQ(0, append(TRACEFS "dynamic_events", "-:perf_test"));
+	EXPECT_EQ(0, bp_write_file(TRACEFS "dynamic_events", "-:perf_test"));
 }
 
 static long long count_all(FIXTURE_DATA(wprobe) *self)
@@ -115,7 +103,7 @@ TEST_F(wprobe, hits_are_counted)
 
 TEST_F(wprobe, an_event_that_perf_has_open_is_busy)
 {
-	EXPECT_EQ(EBUSY, append(TRACEFS "dynamic_events", "-:perf_test"));
+	EXPECT_EQ(-EBUSY, bp_write_file(TRACEFS "dynamic_events", "-:perf_test"));
 }
 
 TEST_F(wprobe, a_bpf_program_decides)

@@ -540,6 +540,21 @@ TEST_F(registers, new_address_moves_an_enabled_breakpoint)
 	EXPECT_REGS(DATA(64), 0, 0, 0, dr7_on(0, RW_W, 4));
 }
 
+TEST_F(registers, new_address_keeps_type_and_length)
+{
+	EXPECT_EQ(0, dr_set(&self->t, 1, DATA(0), dr7_on(1, RW_W, 2)));
+	EXPECT_EQ(0, dr_poke(&self->t, 1, DATA(64)));
+	EXPECT_EQ(0, do_load(&self->t, DATA(64), 2));
+	EXPECT_EQ(0, do_store(&self->t, DATA(66), 1));
+	EXPECT_EQ(1, do_store(&self->t, DATA(65), 1));
+	EXPECT_DR6(2);
+	/* Off and on again: the event has the address of the register. */
+	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(1, RW_W, 2)));
+	EXPECT_EQ(0, do_store(&self->t, DATA(0), 2));
+	EXPECT_EQ(1, do_store(&self->t, DATA(64), 2));
+}
+
 TEST_F(registers, disabled_register_keeps_its_address)
 {
 	int i;

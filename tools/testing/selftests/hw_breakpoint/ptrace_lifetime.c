@@ -243,15 +243,15 @@ TEST_F(tracee, registers_are_there_until_the_exit)
 TEST_F(tracee, dead_task_holds_no_slot)
 {
 	siginfo_t si;
-	int room;
+	int free_slots;
 
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	ASSERT_EQ(0, kill(self->t.pid, SIGKILL));
 	ASSERT_EQ(0, waitid(P_PID, self->t.pid, &si, WEXITED | WNOWAIT));
-	room = bp_free_slots(-1, 0);
-	if (room == -EACCES || room == -EPERM)
+	free_slots = bp_free_slots(-1, 0);
+	if (free_slots == -EACCES || free_slots == -EPERM)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
-	EXPECT_EQ(BP_SLOTS, room);
+	EXPECT_EQ(BP_SLOTS, free_slots);
 }
 
 TEST_F(tracee, detached_task_keeps_its_breakpoints)
@@ -522,7 +522,7 @@ TEST_F(tracee, full_task_says_enospc)
 	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 }
 
-TEST_F(tracee, refused_for_space_leaves_what_was_armed)
+TEST_F(tracee, enospc_leaves_armed_breakpoints)
 {
 	ASSERT_EQ(0, dr_set(&self->t, 2, DATA(128), dr7_on(2, RW_W, 4)));
 	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
@@ -537,7 +537,7 @@ TEST_F(tracee, refused_for_space_leaves_what_was_armed)
 	EXPECT_EQ(1, do_load(&self->t, DATA(132), 4));
 }
 
-TEST_F(tracee, refused_for_space_leaves_no_slot_behind)
+TEST_F(tracee, enospc_takes_no_slot)
 {
 	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
 	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, dr7_on(0, RW_W, 1) | dr7_on(1, RW_W, 1)));
@@ -545,7 +545,7 @@ TEST_F(tracee, refused_for_space_leaves_no_slot_behind)
 	EXPECT_EQ(1, bp_free_slots(self->t.pid, -1));
 }
 
-TEST_F(tracee, refused_field_leaves_no_slot_behind)
+TEST_F(tracee, refused_field_takes_no_slot)
 {
 	int i;
 
@@ -612,9 +612,9 @@ TEST_F(tracee, breakpoint_of_the_cpu_takes_a_slot_from_the_task)
 
 TEST_F(tracee, full_task_leaves_no_slot_to_the_cpu)
 {
-	int room = bp_free_slots(-1, 0);
+	int free_slots = bp_free_slots(-1, 0);
 
-	if (room == -EACCES || room == -EPERM)
+	if (free_slots == -EACCES || free_slots == -EPERM)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	EXPECT_EQ(0, bp_free_slots(-1, 0));
@@ -622,9 +622,9 @@ TEST_F(tracee, full_task_leaves_no_slot_to_the_cpu)
 
 TEST_F(tracee, disabled_task_leaves_all_slots_to_the_cpu)
 {
-	int room = bp_free_slots(-1, 0);
+	int free_slots = bp_free_slots(-1, 0);
 
-	if (room == -EACCES || room == -EPERM)
+	if (free_slots == -EACCES || free_slots == -EPERM)
 		SKIP(return, "not allowed to open a breakpoint for a CPU");
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, 0));

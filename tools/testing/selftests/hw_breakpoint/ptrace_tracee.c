@@ -479,9 +479,9 @@ static int free_slots_of_new_child(void)
 
 bool all_slots_are_free(void)
 {
-	int room = free_slots_as_root(-1, 0);
+	int free_slots = free_slots_as_root(-1, 0);
 
-	if (room == -EACCES || room == -EPERM)
-		room = free_slots_of_new_child();
-	return room == BP_SLOTS;
+	if (free_slots == -EACCES || free_slots == -EPERM)
+		free_slots = free_slots_of_new_child();
+	return free_slots == BP_SLOTS;
 }

@@ -25,7 +25,7 @@ packages_are_configured()
 
 modules_of_the_package_load()
 {
-	run modprobe data_breakpoint && grep -q '^data_breakpoint ' /proc/modules &&
+	run modprobe data_breakpoint ksym=init_uts_ns && grep -q '^data_breakpoint ' /proc/modules &&
 		run modprobe --remove data_breakpoint
 }
 
