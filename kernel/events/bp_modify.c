@@ -361,6 +361,8 @@ int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr)
 	};
 	int err;
 
+	if (bp->attr.bp_addr == addr)
+		return 0;
 	err = arch_hw_breakpoint_move(&bp->hw.info, addr, &change.hw);
 	if (err)
 		return err;

@@ -99,7 +99,10 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 /* perf core may refuse @attr later for another reason: ENOSPC must not hide that. */
 static bool may_be_refused_later(const struct perf_event_attr *attr)
 {
-	return attr->use_clockid || (attr->inherit && attr->sample_type & PERF_SAMPLE_READ);
+	return attr->use_clockid || (attr->inherit && attr->sample_type & PERF_SAMPLE_READ) ||
+	       attr->aux_output || attr->aux_action || attr->aux_sample_size ||
+	       attr->sample_max_stack ||
+	       ((attr->sample_regs_user | attr->sample_regs_intr) & PERF_REG_EXTENDED_MASK);
 }
 
 /* True if hw_breakpoint_event_init() would accept a user address with @attr. */

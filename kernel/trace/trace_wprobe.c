@@ -253,6 +253,8 @@ int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 	struct bp_version v __uninitialized;
 	int err;
 
+	if (unlikely(is_going(addr)))
+		return -EINVAL;
 	err = prepare(tw, addr, &v) ?: repoint(tw, &v, NULL, this_cpu);
 	if (err)
 		return err;
