@@ -185,8 +185,8 @@ help:
 #: make shell     boot the kernel to a prompt
 #: make root      stage the files of the machines in build/root
 #: make test      run all tests, both kernels, 2 and 4 CPUs; ends with the verdict
-#: make test ONLY=perf_read     one suite; ONLY='perf_modify_*' several of them;
-#:                ONLY=perf_read:GLOB some tests of a suite
+#: make test ONLY=perf_read     one suite; ONLY='perf_modify_*' or ONLY=kgdb,perf_read
+#:                several of them; ONLY=perf_read:GLOB some tests of a suite
 #: make bench     instructions and register writes per operation, next to the unpatched
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page
 #: make baseline  record which stock tests pass on the unpatched kernel

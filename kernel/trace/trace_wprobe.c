@@ -258,7 +258,7 @@ int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 	err = prepare(tw, addr, &v) ?: repoint(tw, &v, NULL, this_cpu);
 	if (err)
 		return err;
-	/* Pairs with the barrier in leave_module(). */
+	/* Pairs with the barrier in leave_module(); for this CPU alone its IPI gives the order. */
 	smp_mb__after_atomic();
 	if (likely(!is_going(addr)))
 		return 0;

@@ -53,7 +53,7 @@ static bool estimate(int fd, double *hits)
 {
 	struct reading r;
 
-	if (read(fd, &r, sizeof(r)) != sizeof(r) || !r.running_ns)
+	if (read(fd, &r, sizeof(r)) != sizeof(r) || !r.count)
 		return false;
 	*hits = (double)r.count * r.enabled_ns / r.running_ns;
 	return true;
@@ -72,7 +72,7 @@ int main(void)
 		}
 	}
 
-	/* Run until each breakpoint has had a register for some time. */
+	/* Run until each breakpoint has had a register for at least one write. */
 	for (i = 0; i < NR_WORDS; ) {
 		write_all();
 		for (i = 0; i < NR_WORDS && estimate(fds[i], &hits[i]); i++)

@@ -414,7 +414,7 @@ TEST_F(refused, malformed_request_for_a_full_task_of_ones_own)
 	struct {
 		struct perf_event_attr attr;
 		int cpu, err;
-	} bad[12];
+	} bad[15];
 	int fd[BP_SLOTS];
 	unsigned int i;
 
@@ -441,6 +441,12 @@ TEST_F(refused, malformed_request_for_a_full_task_of_ones_own)
 	bad[10].attr.clockid = 99;
 	bad[11].attr.config = BP_PROCESS;
 	bad[11].attr.inherit = 1;
+	bad[12].attr.aux_output = 1;
+	bad[12].err = EOPNOTSUPP;
+	bad[13].attr.aux_sample_size = 64;
+	/* Registers of SSE, which only a PMU of the processor can sample */
+	bad[14].attr.sample_regs_intr = 1ULL << 32;
+	bad[14].err = EOPNOTSUPP;
 
 	for (int full = 0; full < 2; full++) {
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
