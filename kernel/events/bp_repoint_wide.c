@@ -115,6 +115,7 @@ static bool read_wide_entry(const struct bp_wide_set *set, u64 newest, struct bp
 {
 	const struct bp_wide_entry *entry = wide_entry_of(set, newest);
 
+	/* A copy that a writer changed meanwhile is dropped, as its serial differs. */
 	*v = data_race(entry->version);
 	/* Pairs with smp_wmb() in fill_wide_entry(). */
 	smp_rmb();
@@ -542,6 +543,7 @@ static void fill_wide_entry(struct bp_wide_entry *entry, const struct bp_version
 	WRITE_ONCE(entry->serial, 0);
 	/* Pairs with smp_rmb() in read_wide_entry(). */
 	smp_wmb();
+	/* A reader that copies this meanwhile drops the copy. */
 	data_race(entry->version = *v);
 }
 

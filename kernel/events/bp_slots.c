@@ -103,6 +103,7 @@ static void assert_account(const struct bp_slots *bs, const struct bp_shard *sha
 }
 
 static void lock_shard(struct bp_slots *bs, struct bp_shard *shard)
+	__acquires(&shard->lock)
 {
 	raw_spin_lock(&shard->lock);
 	if (likely(!shard->closed))
@@ -123,6 +124,7 @@ static void set_closed(struct bp_shard *shard, bool closed)
 }
 
 static void close_accounting(struct bp_slots *bs)
+	__acquires(&bs->lock)
 {
 	int cpu;
 
@@ -132,6 +134,7 @@ static void close_accounting(struct bp_slots *bs)
 }
 
 static void open_accounting(struct bp_slots *bs)
+	__releases(&bs->lock)
 {
 	int cpu;
 
@@ -194,6 +197,7 @@ static struct bp_process *process_of_member(const struct bp_domain *domain)
 }
 
 static void lock_domain(struct bp_domain *domain)
+	__acquires(&domain->lock)
 {
 	struct bp_process *process;
 
@@ -204,6 +208,7 @@ static void lock_domain(struct bp_domain *domain)
 }
 
 static void unlock_domain(struct bp_domain *domain)
+	__releases(&domain->lock)
 {
 	struct bp_process *process = process_of_member(domain);
 
@@ -1321,6 +1326,7 @@ bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
 #define WALK_MACHINE	(-1)
 
 static struct list_head *lock_walked(struct bp_slots *bs, int at)
+	__acquires(bs)
 {
 	struct bp_shard *shard;
 
@@ -1334,6 +1340,7 @@ static struct list_head *lock_walked(struct bp_slots *bs, int at)
 }
 
 static void unlock_walked(struct bp_slots *bs, int at)
+	__releases(bs)
 {
 	if (at == WALK_MACHINE)
 		raw_spin_unlock(&bs->lock);

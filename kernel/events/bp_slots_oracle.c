@@ -268,13 +268,13 @@ static void compare_links(struct world *w)
 			     claim->domain == nth_domain(w, domain),
 			     "linked claim belongs to the domain", domain);
 			oracle_check(w, claim->cpu >= cpu,
-			     "linked claims are in order", domain);
+				     "linked claims are in order", domain);
 			cpu = claim->cpu;
 			guaranteed += !claim->flexible;
 			linked++;
 		}
 		oracle_check(w, nth_domain(w, domain)->bound_guaranteed == guaranteed,
-		     "guaranteed bound claims of domain", domain);
+			     "guaranteed bound claims of domain", domain);
 	}
 	for (i = 0; i < w->nr_claims; i++) {
 		const struct bp_request *request = &w->entries[i].request;
@@ -351,7 +351,7 @@ static void compare_full(struct world *w, unsigned int class, int domain)
 	spec.weight = 1;
 	spec.flexible = true;
 	oracle_check(w, bp_slots_full(&w->bs, &spec, d) == !fits_alone(w, &tally, &spec),
-	     "full for a flexible claim", domain);
+		     "full for a flexible claim", domain);
 }
 
 /*
@@ -406,7 +406,7 @@ static void compare_cpu(struct world *w, const struct bp_class_account *account,
 		struct tally all = together(w, domain);
 
 		oracle_check(w, rule_holds(own, &all, account->slots),
-		     "the rule holds on CPU", cpu);
+			     "the rule holds on CPU", cpu);
 		if (domain < w->nr_domains)
 			want[tally_level(tally)] += !!tally->bound;
 	}

@@ -245,6 +245,7 @@ static int join_process(struct perf_event_context *ctx)
 		return 0;
 	/* @ctx has entered its task before this; pairs with publish(). */
 	smp_mb();
+	/* Pairs with the store in publish(). */
 	process = smp_load_acquire(&ctx->task->signal->perf_process);
 
 	return unlikely(process) ? hw_breakpoint_join(ctx, process) : 0;

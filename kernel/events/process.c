@@ -77,8 +77,9 @@ static void publish(struct signal_struct *signal, struct perf_process *process)
 
 	lockdep_assert_held(&process->mutex);
 
-	/* Pairs with join_process() of hw_breakpoint.c. */
+	/* Pairs with the load in join_process() of hw_breakpoint.c. */
 	smp_store_release(&signal->perf_process, process);
+	/* The threads are visited after this; pairs with join_process(). */
 	smp_mb();
 	__for_each_thread(signal, task)
 		perf_process_join(process, task);

@@ -885,14 +885,15 @@ unsigned int hw_breakpoint_debugger_leave(void)
 
 static void __init find_percpu_data(void)
 {
+	void __percpu *data = (void __percpu *)__per_cpu_start;
 	unsigned long start = ULONG_MAX, end = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		void *unit = per_cpu_ptr((void __percpu *)__per_cpu_start, cpu);
+		unsigned long unit = (unsigned long)per_cpu_ptr(data, cpu);
 
-		start = min(start, (unsigned long)unit);
-		end = max(end, (unsigned long)unit + (__per_cpu_end - __per_cpu_start));
+		start = min(start, unit);
+		end = max(end, unit + (__per_cpu_end - __per_cpu_start));
 	}
 	percpu_start = start;
 	percpu_end = end;

@@ -316,7 +316,8 @@ void go_on_for(struct __test_metadata *_metadata, struct load *load, struct even
 	} while (left);
 }
 
-void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e, int turns)
+void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e,
+		     int turns)
 {
 	begin(_metadata, e);
 	load->rounds = 0;

@@ -142,10 +142,12 @@ void move_often(struct load *load);
  * Continues the load until the first event was enabled for ns since begin(). Reads
  * events rarely: reading one that runs takes longer, and the load must be steady.
  */
-void go_on_for(struct __test_metadata *_metadata, struct load *load, struct events *e, __u64 ns);
+void go_on_for(struct __test_metadata *_metadata, struct load *load, struct events *e,
+	       __u64 ns);
 
 /* Continues the load for a number of rotations, between begin() and look(). */
-void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e, int turns);
+void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e,
+		     int turns);
 
 /* Returns the number of events that had a register and a hit since begin(). */
 int served(struct events *e);

@@ -54,7 +54,7 @@ static const struct spot spots[] = {
 #define LEADER		(SPOTS + NEIGHBOURS)
 
 static_assert(ARRAY_SIZE(spots) == SPOTS + NEIGHBOURS + 1,
-	       "each neighbour and the leader have a spot");
+	      "each neighbour and the leader have a spot");
 
 char *word(int i)
 {

@@ -24,7 +24,6 @@ static inline struct perf_event_attr process_attr(const void *addr)
 	return attr;
 }
 
-
 /* A thread with a small stack. */
 static inline int start_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 {
