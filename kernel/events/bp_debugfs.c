@@ -16,9 +16,11 @@
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/kallsyms.h>
+#include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
@@ -84,6 +86,18 @@ static void set_name(struct bp_who *who, const char *name)
 		strscpy(who->name, name, sizeof(who->name));
 }
 
+/*
+ * An event of a process is opened with any thread, which may have exited.  exec in another
+ * thread makes that the leader.  If all threads have been reaped, the name of @task is left.
+ */
+static const struct task_struct *leader_of(const struct task_struct *task)
+{
+	const struct task_struct *leader;
+
+	leader = pid_task(READ_ONCE(task->signal->pids[PIDTYPE_TGID]), PIDTYPE_TGID);
+	return leader ?: task;
+}
+
 /* The caller keeps the event from being freed; RCU keeps contexts and tasks. */
 static void describe_event(struct bp_line *line, struct perf_event *bp,
 			   struct task_struct *task)
@@ -96,7 +110,7 @@ static void describe_event(struct bp_line *line, struct perf_event *bp,
 	if (bp->process) {
 		who->process = true;
 		who->task = task_tgid_nr(bp->hw.target);
-		strscpy(who->comm, bp->hw.target->comm, sizeof(who->comm));
+		strscpy(who->comm, leader_of(bp->hw.target)->comm, sizeof(who->comm));
 	} else if (is_task(task)) {
 		who->task = task_pid_nr(task);
 		strscpy(who->comm, task->comm, sizeof(who->comm));

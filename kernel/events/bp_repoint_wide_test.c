@@ -63,7 +63,7 @@ static void record_hit(struct perf_event *bp, struct perf_sample_data *data,
 	struct fixture *f = bp->overflow_handler_context;
 
 	atomic_inc(&f->hits);
-	f->addr = data->addr;
+	WRITE_ONCE(f->addr, data->addr);
 }
 
 static struct perf_event_attr watch(unsigned long *word)

@@ -320,7 +320,8 @@ static struct bp_share domain_share(const struct bp_domain *domain,
 {
 	struct bp_share share = any_share(domain, class, cpu);
 
-	add_bound(domain, first_from(domain, cpu, class), &share);
+	if (!RB_EMPTY_ROOT(&domain->bound))
+		add_bound(domain, first_from(domain, cpu, class), &share);
 	return share;
 }
 
@@ -683,16 +684,33 @@ static void count_bound(struct bp_domain *domain, struct bp_claim *claim, bool a
 			   domain->bound_guaranteed + (add ? 1 : -1));
 }
 
+/* The share with one more claim that is bound to its CPU */
+static struct bp_share share_with(const struct bp_share *share,
+				  const struct bp_claim *claim)
+{
+	struct bp_share with = *share;
+
+	with.bound = true;
+	if (claim->flexible)
+		with.flexible = true;
+	else
+		with.guaranteed += claim->weight;
+	return with;
+}
+
 static void account_bound(struct bp_class_account *account,
 			  struct bp_claim *claim, bool add)
 {
 	struct bp_domain *domain = claim->domain;
-	struct bp_share from, to;
+	struct bp_share without, with;
 
-	from = domain_share(domain, claim->class, claim->cpu);
-	count_bound(domain, claim, add);
-	to = domain_share(domain, claim->class, claim->cpu);
-	move_level(account, domain, &from, &to);
+	if (!add)
+		count_bound(domain, claim, false);
+	without = domain_share(domain, claim->class, claim->cpu);
+	with = share_with(&without, claim);
+	if (add)
+		count_bound(domain, claim, true);
+	move_level(account, domain, add ? &without : &with, add ? &with : &without);
 }
 
 /* What a domain holds on any CPU goes from one number to another. */

@@ -1140,6 +1140,31 @@ static void a_breakpoint_of_a_process_is_disabled_on_every_cpu(struct kunit *tes
 	bp_test_run_anywhere();
 }
 
+/* The hit is counted, the count is reset, then the hit is found to be beyond the limit. */
+static void a_hit_beyond_the_limit_does_not_make_a_reset_count_negative(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	struct bp_test_hits hits = { };
+	struct perf_sample_data data;
+	struct pt_regs regs = { };
+	struct perf_event *bp;
+
+	attr.config = HW_BREAKPOINT_PROCESS;
+	bp = bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit, &hits,
+							    current));
+	perf_sample_data_init(&data, 0, attr.sample_period);
+	atomic_set(&bp->event_limit, -1);
+
+	local_irq_disable();
+	local64_set(&bp->count, 1);
+	perf_event_overflow(bp, &data, &regs);
+	KUNIT_EXPECT_EQ(test, local64_read(&bp->count), 0);
+	perf_event_overflow(bp, &data, &regs);
+	KUNIT_EXPECT_EQ(test, local64_read(&bp->count), 0);
+	local_irq_enable();
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+}
+
 static void any_number_of_flexible_breakpoints_needs_one_register(struct kunit *test)
 {
 	static struct bp_test_hits hits[20];
@@ -1205,25 +1230,56 @@ static void guaranteed_breakpoint_evicts_a_flexible_one_at_once(struct kunit *te
 	bp_test_run_anywhere();
 }
 
-static void debugger_claim_evicts_flexible_breakpoints(struct kunit *test)
+/* All registers of this CPU are in use. @tries: 0.1 ms each */
+static void expect_debugger_evicts_one(struct kunit *test, unsigned int tries)
 {
+	unsigned int i, slots = bp_test_nr_slots();
 	struct bp_claim claim = { };
-	static struct bp_test_hits hits[BP_SLOTS_MAX];
-	int i, cpu = bp_test_first_cpu();
 
-	bp_test_run_on(test, cpu);
-	watch_flexible(test, cpu, NULL, bp_test_nr_slots(), hits);
-	KUNIT_ASSERT_EQ(test, nr_active(test), bp_test_nr_slots());
+	KUNIT_ASSERT_EQ(test, nr_active(test), slots);
 	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers), 0);
 
 	migrate_disable();
 	hw_breakpoint_evict_flexible();
-	for (i = 0; i < 1000 && nr_active(test) == bp_test_nr_slots(); i++)
+	for (i = 0; i < tries && nr_active(test) == slots; i++)
 		udelay(100);
-	KUNIT_EXPECT_EQ(test, nr_active(test), bp_test_nr_slots() - 1);
+	KUNIT_EXPECT_EQ(test, nr_active(test), slots - 1);
 	migrate_enable();
 
 	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
+}
+
+static void debugger_claim_evicts_flexible_breakpoints(struct kunit *test)
+{
+	static struct bp_test_hits hits[BP_SLOTS_MAX];
+	int cpu = bp_test_first_cpu();
+
+	bp_test_run_on(test, cpu);
+	watch_flexible(test, cpu, NULL, bp_test_nr_slots(), hits);
+	expect_debugger_evicts_one(test, 1000);
+	bp_test_run_anywhere();
+}
+
+/*
+ * Without pinned groups perf schedules the whole context of the CPU first. Its flexible
+ * breakpoints must leave the register that the task has claimed and does not use yet.
+ * Do not wait, and do not let perf rotate before: the next rotation would evict them.
+ */
+static void debugger_claim_evicts_flexible_breakpoints_beside_a_task(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[100], HW_BREAKPOINT_W);
+	static struct bp_test_hits hits[BP_SLOTS_MAX + 1];
+	int cpu = bp_test_first_cpu();
+	struct perf_event *bp;
+
+	bp_test_require_hits(test);
+	attr.pinned = 0;
+	bp_test_run_on(test, cpu);
+	bp = bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit,
+							    &hits[BP_SLOTS_MAX], current));
+	watch_flexible(test, cpu, NULL, bp_test_nr_slots() - 1, hits);
+	expect_debugger_evicts_one(test, 0);
+	KUNIT_EXPECT_EQ(test, bp->state, PERF_EVENT_STATE_ACTIVE);
 	bp_test_run_anywhere();
 }
 
@@ -1328,10 +1384,12 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(flexible_wide_pinned_or_process_breakpoint_is_refused),
 	KUNIT_CASE(a_breakpoint_of_a_process_watches_on_every_cpu),
 	KUNIT_CASE(a_breakpoint_of_a_process_is_disabled_on_every_cpu),
+	KUNIT_CASE(a_hit_beyond_the_limit_does_not_make_a_reset_count_negative),
 	KUNIT_CASE(any_number_of_flexible_breakpoints_needs_one_register),
 	KUNIT_CASE(a_modify_cannot_make_a_breakpoint_flexible),
 	KUNIT_CASE(guaranteed_breakpoint_evicts_a_flexible_one_at_once),
 	KUNIT_CASE(debugger_claim_evicts_flexible_breakpoints),
+	KUNIT_CASE(debugger_claim_evicts_flexible_breakpoints_beside_a_task),
 	KUNIT_CASE_SLOW(flexible_breakpoints_are_multiplexed),
 	KUNIT_CASE_SLOW(flexible_task_and_cpu_breakpoints_share_a_register),
 	KUNIT_CASE_SLOW(every_request_is_granted_exactly_if_it_fits),

@@ -37,7 +37,8 @@ static void disable_at_limit(struct work_struct *work)
 
 void perf_process_disable_soon(struct perf_process *process)
 {
-	schedule_work(&process->limit);
+	/* The work waits for other CPUs and for users; this CPU may be busy for long. */
+	queue_work(system_unbound_wq, &process->limit);
 }
 
 static struct perf_process *create(void)
@@ -81,8 +82,11 @@ static void publish(struct signal_struct *signal, struct perf_process *process)
 	smp_store_release(&signal->perf_process, process);
 	/* The threads are visited after this; pairs with join_process(). */
 	smp_mb();
-	__for_each_thread(signal, task)
-		perf_process_join(process, task);
+	__for_each_thread(signal, task) {
+		/* Most threads have no events. */
+		if (rcu_access_pointer(task->perf_event_ctxp))
+			perf_process_join(process, task);
+	}
 }
 
 /* The siglock is that of any thread that is not released; false if there is none. */
@@ -164,24 +168,64 @@ static void free_members(struct perf_event *head)
 	}
 }
 
-/* The head is the member for the CPU that it was opened on. */
-static int alloc_members(struct perf_event *head)
+static int alloc_member(struct perf_event *head, int cpu, struct perf_event *leader)
 {
-	struct perf_event *event;
-	int cpu;
+	struct perf_event *event = perf_process_alloc_member(head, cpu, leader);
 
-	for_each_possible_cpu(cpu) {
-		if (cpu == head->cpu)
-			continue;
-		event = perf_process_alloc_member(head, cpu);
-		if (IS_ERR(event)) {
-			free_members(head);
-			return PTR_ERR(event);
-		}
-		list_add_tail(&event->child_list, &head->child_list);
-	}
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	list_add_tail(&event->child_list, &head->child_list);
 
 	return 0;
+}
+
+static int alloc_members(struct perf_event *head)
+{
+	int cpu, err = 0;
+
+	for_each_possible_cpu(cpu) {
+		if (cpu != head->cpu)
+			err = err ?: alloc_member(head, cpu, NULL);
+	}
+
+	return err;
+}
+
+/* The group of each CPU gets its sibling. */
+static int alloc_siblings(struct perf_event *head)
+{
+	struct perf_event *leader;
+	int err = 0;
+
+	list_for_each_entry(leader, &head->group_leader->child_list, child_list)
+		err = err ?: alloc_member(head, leader->cpu, leader);
+
+	return err;
+}
+
+static int alloc_family(struct perf_event *head)
+{
+	struct perf_event *leader = head->group_leader;
+	int err;
+
+	/* Opening a file takes the mutex of one CPU: not the same for all users. */
+	head->cpu = leader == head ? raw_smp_processor_id() : leader->cpu;
+	err = leader == head ? alloc_members(head) : alloc_siblings(head);
+	if (err)
+		free_members(head);
+
+	return err;
+}
+
+/*
+ * The process and the CPUs of an event never change.  perf core checks that the two
+ * events are for the same CPU if they are for one.
+ */
+static bool may_join(const struct perf_event *event, const struct perf_event *leader,
+		     const struct perf_process *process)
+{
+	return leader->process && leader->process == process &&
+	       perf_process_on_any_cpu(leader) == perf_process_on_any_cpu(event);
 }
 
 int perf_process_open(struct perf_event *event, struct task_struct *task)
@@ -191,6 +235,10 @@ int perf_process_open(struct perf_event *event, struct task_struct *task)
 
 	if (event->cpu != -1 && !cpu_possible(event->cpu))
 		return -ENODEV;
+	/* A process that has no events yet has none that leads a group. */
+	if (event->group_leader != event &&
+	    !may_join(event, event->group_leader, READ_ONCE(task->signal->perf_process)))
+		return -EINVAL;
 	process = get_process(task->signal);
 	if (IS_ERR(process))
 		return PTR_ERR(process);
@@ -203,11 +251,8 @@ int perf_process_open(struct perf_event *event, struct task_struct *task)
 
 	INIT_LIST_HEAD(&event->process_entry);
 	event->process = process;
-	if (event->cpu == -1) {
-		/* Opening a file takes the mutex of one CPU: not the same for all users. */
-		event->cpu = raw_smp_processor_id();
-		err = alloc_members(event);
-	}
+	if (event->cpu == -1)
+		err = alloc_family(event);
 	if (err) {
 		event->process = NULL;
 		mutex_unlock(&process->mutex);
@@ -235,14 +280,17 @@ void perf_process_opened(struct perf_event *event)
 	mutex_unlock(&process->mutex);
 }
 
-/* The head has the claim of the family, so it goes last. */
-static void remove_family(struct perf_event *head)
+/*
+ * The head has the claim of the family, so it goes last.  The members are freed, so
+ * they leave their groups in any case.
+ */
+static void remove_family(struct perf_event *head, bool keep_group)
 {
 	struct perf_event *event;
 
 	list_for_each_entry(event, &head->child_list, child_list)
-		perf_process_remove_member(event);
-	perf_process_remove_member(head);
+		perf_process_remove_member(event, false);
+	perf_process_remove_member(head, keep_group);
 }
 
 static void put_members(struct perf_event *head)
@@ -261,7 +309,7 @@ void perf_process_close(struct perf_event *head)
 
 	scoped_guard(mutex, &process->mutex) {
 		hlist_del_init(&head->hlist_entry);
-		remove_family(head);
+		remove_family(head, false);
 		put_members(head);
 	}
 	/* No member is hit any more: the work is queued by now, or never. */
@@ -272,12 +320,12 @@ void perf_process_close(struct perf_event *head)
 /* ---- Exec and exit ---- */
 
 /* The head keeps the counts; the memory of the others does not wait for close(). */
-static void end_family(struct perf_event *head)
+static void end_family(struct perf_event *head, bool keep_group)
 {
 	if (head->state <= PERF_EVENT_STATE_EXIT)
 		return;
 
-	remove_family(head);
+	remove_family(head, keep_group);
 	put_members(head);
 	/* Pollers learn that it has ended. */
 	perf_event_wakeup(head);
@@ -294,7 +342,7 @@ void perf_process_exec(void)
 	guard(mutex)(&process->mutex);
 	hlist_for_each_entry(head, &process->heads, hlist_entry) {
 		if (head->attr.remove_on_exec) {
-			end_family(head);
+			end_family(head, false);
 		} else if (head->attr.enable_on_exec) {
 			/* A modification changes the other bits. */
 			scoped_guard(mutex, &head->child_mutex)
@@ -324,6 +372,7 @@ void perf_process_exit(struct task_struct *task)
 	if (process->dead)
 		return;
 	WRITE_ONCE(process->dead, last);
+	/* A group can be read afterwards: all of its members end here. */
 	hlist_for_each_entry(head, &process->heads, hlist_entry)
-		end_family(head);
+		end_family(head, true);
 }

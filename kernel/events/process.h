@@ -20,6 +20,11 @@
  * matter when a thread was created, or where it was at the time of the IPI.  The list of
  * a CPU that is offline has the event too; perf_event_cpu_returns() schedules it.
  *
+ * A group consists of events of one process for the same CPUs.  The heads are on one
+ * CPU, and on each CPU the members form an ordinary group, which is scheduled as one.
+ * The groups of all CPUs change together under perf_process::mutex, under which a
+ * group is also read, so that read() adds up groups that are the same.
+ *
  * The time of an event stands still while its process does not run on its CPU; so the
  * times of a family add up to the time that threads of the process ran.
  *
@@ -144,7 +149,8 @@ static inline bool perf_process_is_over(const struct perf_event *event)
  * perf_process_opened().
  *
  * Context: Process context; for a user's event exec_update_lock of the process held.
- * Return: 0, -ESRCH if all threads have exited, or -ENOMEM.
+ * Return: 0, -ESRCH if all threads have exited, -EINVAL if the leader of the group is
+ *	no event of this process or is for other CPUs, or -ENOMEM.
  */
 int perf_process_open(struct perf_event *event, struct task_struct *task);
 
@@ -203,11 +209,16 @@ void perf_process_exit(struct task_struct *task);
 /* The process that runs on this CPU, NULL if it has no events; interrupts off */
 struct perf_process *perf_cpu_process(void);
 
-struct perf_event *perf_process_alloc_member(struct perf_event *head, int cpu);
+/* @leader: the member for @cpu of the family that leads the group, NULL if none does */
+struct perf_event *perf_process_alloc_member(struct perf_event *head, int cpu,
+					     struct perf_event *leader);
 void perf_process_free_member(struct perf_event *event);
 void perf_process_install_member(struct perf_event *event);
-/* The event ends, unless it has ended already. */
-void perf_process_remove_member(struct perf_event *event);
+/*
+ * The event ends, unless it has ended already.  It leaves its group, whose members go
+ * on as single events if it led them, unless @keep_group.
+ */
+void perf_process_remove_member(struct perf_event *event, bool keep_group);
 void perf_process_enable(struct perf_event *head);
 /* Disables all members, if no overflows are left to @head. */
 void perf_process_disable_at_limit(struct perf_event *head);

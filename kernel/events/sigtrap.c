@@ -256,7 +256,7 @@ static int alloc_process_hit(struct perf_process_hits *hits)
 static void send_hits(struct callback_head *work)
 {
 	struct perf_event_context *ctx;
-	unsigned int done;
+	unsigned int done = 0;
 
 	/* Drop hits caused by sending itself, or sending never ends. */
 	WRITE_ONCE(current->perf_sigtrap_sending, true);
@@ -270,13 +270,15 @@ static void send_hits(struct callback_head *work)
 	ctx = READ_ONCE(current->perf_event_ctxp);
 	while (ctx && send_first(ctx))
 		;
-	done = send_process_hits();
+	if (unlikely(READ_ONCE(current->perf_process_hits.state)))
+		done = send_process_hits();
 	spin_unlock_irq(siglock());
 	rcu_read_unlock();
 
 	barrier();
 	WRITE_ONCE(current->perf_sigtrap_sending, false);
-	put_process_hits(done);
+	if (unlikely(done))
+		put_process_hits(done);
 }
 
 static void add_work(void)

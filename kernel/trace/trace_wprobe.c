@@ -55,7 +55,7 @@ static noinline __used void wprobe_no_code(void)
  * struct wprobe_place - what a definition says
  * @symbol: [MODULE:]SYMBOL, NULL for an address
  * @offset: to @symbol
- * @addr: the address; that of nothing for -1
+ * @addr: the address; that of wprobe_nowhere or wprobe_no_code if the user wrote -1
  * @type: HW_BREAKPOINT_*
  * @len: bytes
  */

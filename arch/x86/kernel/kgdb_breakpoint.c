@@ -18,6 +18,7 @@
 
 #define pr_fmt(fmt) "KGDB: " fmt
 
+#include <kunit/visibility.h>
 #include <linux/align.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
@@ -60,8 +61,11 @@ struct kgdb_breakpoint {
 
 static struct kgdb_breakpoint kgdb_bps[HBP_NUM];
 
-/* The accounting is set up. Written once, by kgdb_arch_late(). */
-static bool makes_claims;
+/*
+ * The accounting is set up. Written once, by kgdb_arch_late(), which an NMI may stop
+ * before or after that for the debugger to set a breakpoint.
+ */
+VISIBLE_IF_KUNIT bool kgdb_makes_claims;
 
 static int fill_hw(struct arch_hw_breakpoint *hw, unsigned long addr, int len,
 		   u32 bp_type)
@@ -132,7 +136,8 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 		.len		= len,
 		.bp_type	= bp_type,
 	};
-	if (makes_claims && dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set)) {
+	if (READ_ONCE(kgdb_makes_claims) &&
+	    dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set)) {
 		bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
 		return -1;
 	}
@@ -262,9 +267,10 @@ void kgdb_arch_late(void)
 {
 	int i;
 
-	if (makes_claims)
+	if (kgdb_makes_claims)
 		return;
-	makes_claims = true;
+	/* A breakpoint that is set before this is found below; a later one has a claim. */
+	WRITE_ONCE(kgdb_makes_claims, true);
 
 	for (i = 0; i < HBP_NUM; i++)
 		claim_late(&kgdb_bps[i]);

@@ -11,4 +11,8 @@ void kgdb_remove_all_hw_break(void);
 void kgdb_disable_hw_debug(struct pt_regs *regs);
 void kgdb_correct_hw_break(void);
 
+#if IS_ENABLED(CONFIG_KUNIT)
+extern bool kgdb_makes_claims;
+#endif
+
 #endif /* _ARCH_X86_KERNEL_KGDB_BREAKPOINT_H */

@@ -7,6 +7,7 @@
 #include <linux/cpumask.h>
 #include <linux/kdebug.h>
 #include <linux/kgdb.h>
+#include <linux/kprobes.h>
 #include <linux/memory.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
@@ -537,6 +538,153 @@ static void debugger_breakpoint_evicts_flexible_breakpoint(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&evicted, (void *)addr), 0);
 }
 
+/* Sets or removes a write watchpoint of the debugger on word @i. */
+static int kgdb_set_word(int i)
+{
+	return kgdb_set_hw_break((unsigned long)&dr_test_words[i], 8, BP_WRITE_WATCHPOINT);
+}
+
+static int kgdb_remove_word(int i)
+{
+	return kgdb_remove_hw_break((unsigned long)&dr_test_words[i], 8, BP_WRITE_WATCHPOINT);
+}
+
+/* Arms what kgdb_set_word() and kgdb_remove_word() have published. */
+static void leave_debugger(struct dr_test_regs *regs)
+{
+	local_irq_disable();
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave();
+	dr_test_read_regs(regs);
+	local_irq_enable();
+}
+
+/* As if the debugger had set a breakpoint before the accounting was set up */
+static int kgdb_set_word_early(int i)
+{
+	kgdb_makes_claims = false;
+	return kgdb_set_word(i);
+}
+
+static void early_debugger_breakpoint_makes_its_claim_late(struct kunit *test)
+{
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[3], 8, HW_BREAKPOINT_W);
+	struct dr_test *f = test->priv;
+	struct perf_event *refused;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, kgdb_set_word_early(HBP_NUM), 0);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+	kgdb_arch_late();
+	KUNIT_EXPECT_TRUE(test, hw_breakpoint_is_used());
+	kgdb_arch_late();
+
+	for (i = 0; i < HBP_NUM - 1; i++)
+		dr_test_hold_word(test, i, i);
+	refused = perf_event_create_kernel_counter(&attr, f->cpu, NULL, dr_test_record_hit, NULL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(refused), -ENOSPC);
+	if (!IS_ERR(refused))
+		unregister_hw_breakpoint(refused);
+
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM), 0);
+	dr_test_arm_word(test, HBP_NUM - 1);
+}
+
+/* All registers are claimed by the time that the debugger may make claims. */
+static void early_debugger_breakpoint_without_a_claim_works_and_is_removed(struct kunit *test)
+{
+	struct dr_test_regs armed, gone;
+	int i, set, removed;
+
+	set = kgdb_set_word_early(HBP_NUM);
+	for (i = 0; i < HBP_NUM; i++)
+		dr_test_hold_word(test, i, i);
+	kgdb_arch_late();
+	leave_debugger(&armed);
+	removed = kgdb_remove_word(HBP_NUM);
+	leave_debugger(&gone);
+
+	KUNIT_EXPECT_EQ(test, set, 0);
+	KUNIT_EXPECT_GE(test, dr_test_slot_at(&armed, &dr_test_words[HBP_NUM]), 0);
+	KUNIT_EXPECT_EQ(test, removed, 0);
+	KUNIT_EXPECT_EQ(test, gone.dr7, 0UL);
+
+	/* No claim was released that the breakpoint did not have. */
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM), -1);
+	dr_test_drop(test, 0);
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM), 0);
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM), 0);
+}
+
+static void debugger_breakpoint_is_refused_while_all_registers_are_claimed(struct kunit *test)
+{
+	struct dr_test_regs refused, armed, gone;
+	int i;
+
+	kgdb_arch_late();
+	for (i = 0; i < HBP_NUM; i++)
+		dr_test_hold_word(test, i, i);
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM), -1);
+	leave_debugger(&refused);
+	KUNIT_EXPECT_EQ(test, refused.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM), -1);
+
+	dr_test_drop(test, 0);
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM), 0);
+	leave_debugger(&armed);
+	KUNIT_EXPECT_GE(test, dr_test_slot_at(&armed, &dr_test_words[HBP_NUM]), 0);
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM), 0);
+	leave_debugger(&gone);
+	KUNIT_EXPECT_EQ(test, gone.dr7, 0UL);
+}
+
+#ifdef CONFIG_KPROBES
+static int removed_in_claim, set_in_claim;
+
+/* As if the debugger stopped this CPU while it is about to make a claim */
+static int debug_in_claim(struct kprobe *kp, struct pt_regs *regs)
+{
+	removed_in_claim = kgdb_remove_word(HBP_NUM);
+	set_in_claim = kgdb_set_word(HBP_NUM + 1);
+	return 0;
+}
+
+static void debugger_breakpoint_that_is_removed_during_its_claim_keeps_none(struct kunit *test)
+{
+	struct kprobe kp = {
+		.symbol_name	= "dbg_reserve_wide_bp_slot_late",
+		.pre_handler	= debug_in_claim,
+	};
+	struct dr_test_regs regs;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&kp), 0);
+	removed_in_claim = set_in_claim = -1;
+	KUNIT_EXPECT_EQ(test, kgdb_set_word_early(HBP_NUM), 0);
+	kgdb_arch_late();
+	unregister_kprobe(&kp);
+	KUNIT_EXPECT_EQ(test, removed_in_claim, 0);
+	KUNIT_EXPECT_EQ(test, set_in_claim, 0);
+
+	leave_debugger(&regs);
+	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&regs), 1);
+	KUNIT_EXPECT_GE(test, dr_test_slot_at(&regs, &dr_test_words[HBP_NUM + 1]), 0);
+	/* The breakpoint that was set has the only claim. */
+	for (i = 0; i < HBP_NUM - 1; i++)
+		dr_test_hold_word(test, i, i);
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM), -1);
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM + 1), 0);
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM), 0);
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM), 0);
+	leave_debugger(&regs);
+}
+#else
+static void debugger_breakpoint_that_is_removed_during_its_claim_keeps_none(struct kunit *test)
+{
+	kunit_skip(test, "needs CONFIG_KPROBES");
+}
+#endif
+
 static void debugger_breakpoint_address_is_aligned_down(struct kunit *test)
 {
 	unsigned long addr = (unsigned long)&dr_test_words[HBP_NUM];
@@ -575,6 +723,10 @@ static struct kunit_case x86_hw_breakpoint_debugger_test_cases[] = {
 #ifdef CONFIG_KGDB
 	KUNIT_CASE(debugger_breakpoint_is_disarmed_while_accounting_is_locked),
 	KUNIT_CASE(debugger_breakpoint_evicts_flexible_breakpoint),
+	KUNIT_CASE(early_debugger_breakpoint_makes_its_claim_late),
+	KUNIT_CASE(early_debugger_breakpoint_without_a_claim_works_and_is_removed),
+	KUNIT_CASE(debugger_breakpoint_is_refused_while_all_registers_are_claimed),
+	KUNIT_CASE(debugger_breakpoint_that_is_removed_during_its_claim_keeps_none),
 	KUNIT_CASE(debugger_breakpoint_address_is_aligned_down),
 #endif
 	{ }

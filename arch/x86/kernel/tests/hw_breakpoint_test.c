@@ -4,6 +4,7 @@
  * and the registers of each CPU agree with cpu_dr7 and with the breakpoints.
  */
 
+#include <linux/kdebug.h>
 #include <linux/kthread.h>
 #include <linux/log2.h>
 #include <linux/ptrace.h>
@@ -11,6 +12,7 @@
 #include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
 #include <asm/desc.h>
+#include <asm/idtentry.h>
 #include <asm/nospec-branch.h>
 #include <asm/processor.h>
 #include <asm/tlbflush.h>
@@ -325,6 +327,11 @@ static void an_instruction_on_the_kprobe_blacklist_is_refused(struct kunit *test
 
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(entry, 8, HW_BREAKPOINT_X), -EINVAL);
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(noinstr_text, 8, HW_BREAKPOINT_X), -EINVAL);
+	/* Refused for no other reason: the debugger may have these. */
+	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)notify_die, 8, HW_BREAKPOINT_X),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)exc_page_fault, 8, HW_BREAKPOINT_X),
+			-EINVAL);
 	/* The kprobe blacklist applies to instruction breakpoints only. */
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(ALIGN(noinstr_text, 8), 8, HW_BREAKPOINT_RW), 0);
 }

@@ -8,9 +8,10 @@
  * CLOCK_MONOTONIC. Where the clock of a virtual machine counts instructions these
  * are instructions. The cost is the tenth percentile of all rounds: the median of
  * those that allocate memory differs by 2 % between two kernels with the same code
- * path, as interrupts and refills of caches come in between. Time in which all tasks sleep counts too, and so does the work
- * of other CPUs, which such a machine runs in turn with this one. The row "clock"
- * is the cost of the measurement, which every other row contains.
+ * path, as interrupts and refills of caches come in between. Time in which all tasks
+ * sleep counts too, and so does the work of other CPUs, which such a machine runs in
+ * turn with this one. The row "clock" is the cost of the measurement, which every other
+ * row contains.
  *
  * Each round stands between two instructions that do nothing and that
  * qemu/bench_plugin.c recognises, so that a plugin of the emulator can count

@@ -316,6 +316,50 @@ TEST_F(inherit, child_samples_into_the_ring_of_the_parent)
 	bp_ring_unmap(&ring);
 }
 
+/* Lost records are counted for the parent, whose ring it is. */
+TEST_F(inherit, lost_records_of_a_group_are_read_while_a_child_lives)
+{
+	struct {
+		__u64 nr;
+		struct bp_hits hits[2];
+	} before, after;
+	struct bp_worker child;
+	struct bp_ring ring;
+	int fd[2];
+
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_IP;
+	self->attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_LOST;
+	fd[0] = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+	ASSERT_GE(fd[0], 0);
+	self->attr.bp_addr += 8;
+	fd[1] = bp_open_group(&self->attr, 0, self->cpus.cpu[0], fd[0], 0);
+	ASSERT_GE(fd[1], 0);
+	ASSERT_EQ(0, bp_ring_map(&ring, fd[0], 1, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, bp_ioctl(fd[1], PERF_EVENT_IOC_SET_OUTPUT, fd[0]));
+
+	/* The first event fills the ring. */
+	bp_store_times(self->mem, 1, 1000);
+	bp_store_times(self->mem + 8, 1, 7);
+	ASSERT_EQ(sizeof(before), read(fd[0], &before, sizeof(before)));
+	ASSERT_EQ(2, before.nr);
+	EXPECT_LT(0, before.hits[0].lost);
+	EXPECT_EQ(7, before.hits[1].lost);
+
+	ASSERT_EQ(0, bp_start(&child, member, self->mem));
+	ASSERT_EQ(sizeof(after), read(fd[0], &after, sizeof(after)));
+	EXPECT_EQ(before.hits[0].lost, after.hits[0].lost);
+	EXPECT_EQ(7, after.hits[1].lost);
+
+	EXPECT_EQ(0, bp_do(&child, CMD_STORE));
+	ASSERT_EQ(sizeof(after), read(fd[0], &after, sizeof(after)));
+	EXPECT_EQ(before.hits[0].count + MANY, after.hits[0].count);
+	EXPECT_EQ(before.hits[0].lost + MANY, after.hits[0].lost);
+	EXPECT_EQ(0, bp_stop(&child));
+	bp_ring_unmap(&ring);
+}
+
 /* ---------------------------------------------------------------------- the slots */
 
 TEST_F(inherit, child_has_a_claim_of_its_own)

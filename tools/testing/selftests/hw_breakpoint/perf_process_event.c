@@ -539,7 +539,7 @@ static long rename_self(int cmd, void *name)
 TEST_F(process, unsupported_requests_are_refused)
 {
 	struct perf_event_attr attr = self->attr, plain = bp_attr_w(self->mem + SECOND, 1);
-	int leader, fd;
+	int leader;
 
 	attr.config |= BP_FLEXIBLE;
 	EXPECT_EQ(-EOPNOTSUPP, bp_open(&attr, 0, -1));
@@ -555,17 +555,9 @@ TEST_F(process, unsupported_requests_are_refused)
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, 100000));
 
 	open_it(_metadata, self);
-	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, self->fd, 0));
-	EXPECT_EQ(-EINVAL, bp_open_group(&plain, 0, -1, self->fd, 0));
 	leader = bp_open(&plain, 0, -1);
 	ASSERT_LE(0, leader);
-	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, leader, 0));
 	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd, PERF_EVENT_IOC_SET_OUTPUT, leader));
-	fd = bp_open(&plain, -1, 0);
-	if (fd >= 0) {
-		EXPECT_EQ(-EINVAL, bp_open_group(&plain, -1, 0, self->fd, 0));
-		close(fd);
-	}
 	store_times(1, self->mem);
 	EXPECT_EQ(1, bp_count(self->fd));
 	EXPECT_EQ(1, bp_count(leader));

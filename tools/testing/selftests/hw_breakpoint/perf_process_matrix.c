@@ -8,8 +8,8 @@
  *
  *	cpu(c) + process(p, c) + thread(t, c) + (any flexible ? 1 : 0) + wide <= registers
  *
- * and then each guaranteed breakpoint counts each access that it is for.  A debugger
- * takes registers of the thread that it traces.
+ * and then each guaranteed breakpoint counts each access that it is for, whether it is
+ * in a group or not.  A debugger takes registers of the thread that it traces.
  */
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -33,6 +33,7 @@ enum { OF_CPU = -1, OF_PROCESS = -2 };
  * @thread: index of the thread, OF_CPU or OF_PROCESS
  * @process: OF_PROCESS: the process
  * @cpu: index of the CPU, -1 for any
+ * @leader: OF_PROCESS: the entry that leads its group, -1 if it leads or is single
  * @flexible: it has a register for a part of the time
  * @seen: what it should have counted
  */
@@ -41,6 +42,7 @@ struct entry {
 	int thread;
 	int process;
 	int cpu;
+	int leader;
 	bool flexible;
 	long long seen;
 };
@@ -128,7 +130,7 @@ static bool rule_holds(const FIXTURE_DATA(matrix) *self)
 
 static struct entry random_entry(FIXTURE_DATA(matrix) *self)
 {
-	struct entry e = { .cpu = -1 };
+	struct entry e = { .cpu = -1, .leader = -1 };
 
 	e.thread = random_below(self, OWN_THREADS + 1);
 	if (!random_below(self, 3))
@@ -140,6 +142,36 @@ static struct entry random_entry(FIXTURE_DATA(matrix) *self)
 		e.cpu = random_below(self, self->cpus.nr);
 	e.flexible = e.thread != OF_PROCESS && !random_below(self, 5);
 	return e;
+}
+
+static bool can_lead(const struct entry *leader, const struct entry *e)
+{
+	return leader != e && leader->fd >= 0 && leader->leader < 0 &&
+	       leader->thread == OF_PROCESS && leader->process == e->process &&
+	       leader->cpu == e->cpu;
+}
+
+/* The next entry from a random one on that can lead a group with @e, or -1 */
+static int random_leader(FIXTURE_DATA(matrix) *self, const struct entry *e)
+{
+	int first = random_below(self, MOST_OPEN);
+
+	for (int i = first; i < first + MOST_OPEN; i++) {
+		if (can_lead(&self->entry[i % MOST_OPEN], e))
+			return i % MOST_OPEN;
+	}
+	return -1;
+}
+
+/* The members of its group go on as single events. */
+static void close_entry(FIXTURE_DATA(matrix) *self, int nr)
+{
+	close(self->entry[nr].fd);
+	self->entry[nr].fd = -1;
+	for (int i = 0; i < MOST_OPEN; i++) {
+		if (self->entry[i].leader == nr)
+			self->entry[i].leader = -1;
+	}
 }
 
 static int open_entry(FIXTURE_DATA(matrix) *self, const struct entry *e, int nr)
@@ -155,7 +187,8 @@ static int open_entry(FIXTURE_DATA(matrix) *self, const struct entry *e, int nr)
 	}
 	if (e->flexible)
 		attr.config |= BP_FLEXIBLE;
-	return bp_open(&attr, pid, e->cpu < 0 ? -1 : self->cpus.cpu[e->cpu]);
+	return bp_open_group(&attr, pid, e->cpu < 0 ? -1 : self->cpus.cpu[e->cpu],
+			     e->leader < 0 ? -1 : self->entry[e->leader].fd, 0);
 }
 
 static void change_one(struct __test_metadata *_metadata, FIXTURE_DATA(matrix) *self)
@@ -165,11 +198,12 @@ static void change_one(struct __test_metadata *_metadata, FIXTURE_DATA(matrix) *
 	bool fits;
 
 	if (e->fd >= 0) {
-		close(e->fd);
-		e->fd = -1;
+		close_entry(self, nr);
 		return;
 	}
 	*e = random_entry(self);
+	if (e->thread == OF_PROCESS && random_below(self, 3))
+		e->leader = random_leader(self, e);
 	fits = rule_holds(self);
 	fd = open_entry(self, e, nr);
 	e->fd = fd < 0 ? -1 : fd;

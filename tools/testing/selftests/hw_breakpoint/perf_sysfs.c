@@ -341,6 +341,44 @@ TEST_F(sysfs, claims_hide_kernel_addresses_with_kptr_restrict)
 	EXPECT_EQ(0, bp_write_file(KPTR_RESTRICT, restriction));
 }
 
+/* True if the file shows a claim of this process, with this name. */
+static bool claim_of_process_shows(const char *name)
+{
+	static char text[65536];
+	char process[32], want[32], *line;
+
+	snprintf(process, sizeof(process), "claim pid=%d process ", getpid());
+	snprintf(want, sizeof(want), " comm=%s", name);
+	if (bp_read_file(CLAIMS, text, sizeof(text)))
+		return false;
+	line = strstr(text, process);
+	return line && !strcmp(strstr(strtok(line, "\n"), " comm="), want);
+}
+
+static long take_name(int cmd, void *name)
+{
+	(void)cmd;
+	return prctl(PR_SET_NAME, name);
+}
+
+/* Not by that of the thread that the event was opened with */
+TEST_F(sysfs, claims_show_the_name_of_the_process)
+{
+	struct bp_worker thread;
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "first"));
+	ASSERT_EQ(0, bp_start_thread(&thread, take_name, "second"));
+	ASSERT_EQ(0, bp_do(&thread, 1));
+	self->attr.config = BP_PROCESS;
+	ASSERT_LE(0, bp_open(&self->attr, thread.pid, -1));
+	EXPECT_TRUE(claim_of_process_shows("first"));
+	EXPECT_EQ(0, bp_stop(&thread));
+	EXPECT_TRUE(claim_of_process_shows("first"));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "third"));
+	EXPECT_TRUE(claim_of_process_shows("third"));
+}
+
 /* The KUnit suites ran at boot: a PMU that they registered must not be left. */
 TEST(kunit_leaves_no_pmu)
 {

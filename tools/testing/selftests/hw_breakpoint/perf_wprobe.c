@@ -30,6 +30,19 @@ static int read_id(void)
 	return id;
 }
 
+static int load(enum bpf_prog_type type, const struct bpf_insn *insn, unsigned int nr)
+{
+	union bpf_attr attr = {
+		.prog_type = type,
+		.insns = (unsigned long)insn,
+		.insn_cnt = nr,
+		.license = (unsigned long)"GPL",
+	};
+	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* A program that reads the first register, and returns @keep whatever the value is. */
 static int load_program(int keep)
 {
@@ -38,15 +51,8 @@ static int load_program(int keep)
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, keep),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_KPROBE,
-		.insns = (unsigned long)insn,
-		.insn_cnt = ARRAY_SIZE(insn),
-		.license = (unsigned long)"GPL",
-	};
-	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 
-	return fd < 0 ? -errno : fd;
+	return load(BPF_PROG_TYPE_KPROBE, insn, ARRAY_SIZE(insn));
 }
 
 /* The timer ticks on any CPU: the event is opened on each. */
@@ -134,13 +140,7 @@ TEST_F(wprobe, a_bpf_program_of_another_type_is_refused)
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_TRACEPOINT,
-		.insns = (unsigned long)insn,
-		.insn_cnt = ARRAY_SIZE(insn),
-		.license = (unsigned long)"GPL",
-	};
-	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	int fd = load(BPF_PROG_TYPE_TRACEPOINT, insn, ARRAY_SIZE(insn));
 
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd[0], PERF_EVENT_IOC_SET_BPF, fd));
