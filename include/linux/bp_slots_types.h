@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What perf embeds for the arbitration of breakpoint registers; see
- * kernel/events/bp_slots.h.
+ * Types of the arbitration of breakpoint registers that perf embeds: a domain
+ * in each context, a claim in each event.  See kernel/events/bp_slots.h.
  */
 #ifndef _LINUX_BP_SLOTS_TYPES_H
 #define _LINUX_BP_SLOTS_TYPES_H
@@ -13,18 +13,19 @@
 struct bp_holder;
 struct bp_process;
 
+/* Number of classes of registers; see enum bp_type_idx */
 #define BP_SLOTS_CLASSES	2
 
 /**
- * struct bp_domain - the claims that follow one execution context around
+ * struct bp_domain - the claims of one execution context, such as a task
  * @lock: protects the domain; see bp_slots.c
  * @bound_guaranteed: number of guaranteed claims in @bound
- * @process: the process that the domain belongs to; NULL for none. The domain in
- *	which a process has claims of its own belongs to that process
+ * @process: process that the domain belongs to, NULL for none; the domain of the
+ *	claims of a process belongs to that process
  * @bound: claims that are bound to one CPU, ordered by CPU
- * @any: the other claims, which hold on every CPU, by class
- * @any.guaranteed: their weight
- * @any.flexible: number of flexible ones
+ * @any: for each class, the claims that are bound to no CPU
+ * @any.guaranteed: weight of the guaranteed claims
+ * @any.flexible: number of the flexible claims
  */
 struct bp_domain {
 	raw_spinlock_t	lock;
@@ -38,29 +39,32 @@ struct bp_domain {
 };
 
 /**
- * bp_domain_init - prepare a domain of zeros, which has no claims
- * @domain: the domain
+ * bp_domain_init - initialize a domain without claims
+ * @domain: the domain, all zeros
+ *
+ * Context: Any.
  */
 void bp_domain_init(struct bp_domain *domain);
 
 /**
  * struct bp_claim - a right to registers
- * @link: in the list of the claims of a shard, or of CPUs and of the machine
- * @node: link in bp_domain::bound, if @domain and @cpu >= 0
- * @holder: for a list of the claims, what holds the claim; set before the first
- *	use by whatever embeds the claim, NULL in a perf event
- * @domain: domain that holds the claim; NULL for one of a CPU itself or of the
+ * @link: link in bp_shard::claims for a claim of a domain, else in
+ *	bp_slots::claims
+ * @node: link in bp_domain::bound if @domain is set and @cpu >= 0
+ * @holder: description of the claim for debugfs, set before the first use; NULL
+ *	if the claim is embedded in a perf event
+ * @domain: domain that makes the claim; NULL for a claim of a CPU or of the
  *	machine
- * @cpu: where it holds; -1 for every CPU: that its domain may run on, or of the
- *	machine
- * @shard: of a domain: CPU on which it was made
+ * @cpu: CPU of the claim; -1 for a claim of the machine, or of a domain on
+ *	whatever CPU it runs
+ * @shard: for a claim of a domain: the CPU on which it was made
  * @class: class of registers
- * @weight: how many registers of the class
- * @flexible: shares one register with the other flexible claims
- * @held: it is accounted
+ * @weight: number of registers of the class
+ * @flexible: the claim shares one register with the other flexible claims
+ * @held: the claim is accounted
  *
- * All but @holder is written under the locks of the accounting only; see
- * bp_slots.c.  A claim of zeros is not held.
+ * All fields but @holder are written only under the locks of the accounting;
+ * see bp_slots.c.  A claim of zeros is not held.
  */
 struct bp_claim {
 	struct list_head	link;

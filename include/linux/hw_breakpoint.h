@@ -56,10 +56,10 @@ static inline void ptrace_breakpoint_init(struct perf_event_attr *attr)
  *
  * Context: Process context, may sleep.
  * Return: the breakpoint, or ERR_PTR(): -EINVAL for a malformed @attr,
- * -EOPNOTSUPP for what the hardware lacks, -EPERM for a kernel address without
- * CAP_SYS_ADMIN, -ENOSPC if no register is left for @tsk on some CPU (a flexible
- * one shares it with the other flexible ones there), -ESRCH if @tsk has exited,
- * -ENOMEM.
+ * -EOPNOTSUPP if the hardware does not support @attr, -EPERM for a kernel
+ * address without CAP_SYS_ADMIN, -ENOSPC if on some CPU no register is
+ * available for @tsk (all flexible breakpoints there share one), -ESRCH if @tsk
+ * has exited, -ENOMEM.
  */
 struct perf_event *
 register_user_hw_breakpoint(struct perf_event_attr *attr, perf_overflow_handler_t triggered,
@@ -70,15 +70,26 @@ register_user_hw_breakpoint(struct perf_event_attr *attr, perf_overflow_handler_
  * @bp: the breakpoint
  * @attr: bp_addr, bp_len, bp_type and disabled are used; config must not change
  *
- * The caller serializes changes of @bp.  On failure @bp is as it was.
+ * The caller serializes changes of @bp.  On failure @bp is unchanged.  @bp is not a
+ * member of a kernel-wide set: modify_wide_hw_breakpoint() changes those.
  *
  * Context: Process context; with interrupts off only to disable a breakpoint of
  * the current task, not of its process.
- * Return: 0, or the errors of register_user_hw_breakpoint().
+ * Return: 0; -EINVAL for a malformed @attr or another config, -EOPNOTSUPP if
+ * the hardware does not support @attr, -EPERM for a kernel address without
+ * CAP_SYS_ADMIN, -ENOSPC if a register of another class is needed and none is
+ * available.
  */
 int modify_user_hw_breakpoint(struct perf_event *bp, struct perf_event_attr *attr);
 
-/* Removes @bp, which may be NULL; no handler runs after the return. May sleep. */
+/**
+ * unregister_hw_breakpoint - remove a breakpoint of a task or of a CPU
+ * @bp: the breakpoint; NULL is ignored
+ *
+ * No handler of @bp runs after the return.
+ *
+ * Context: Process context, may sleep.
+ */
 void unregister_hw_breakpoint(struct perf_event *bp);
 
 /**
@@ -87,8 +98,8 @@ void unregister_hw_breakpoint(struct perf_event *bp);
  * @triggered: called at each hit, in exception context with interrupts off
  * @context: for @triggered, in event->overflow_handler_context
  *
- * Holds a register on all possible CPUs or fails, and no handler runs for a
- * registration that fails.  A CPU that comes online later watches too.
+ * Claims a register on all possible CPUs or fails; if it fails, no handler has
+ * run.  A CPU that comes online later watches the range as well.
  *
  * Context: Process context, may sleep; not under cpus_read_lock().
  * Return: one event for each online CPU (NULL for the others), or ERR_PTR()
@@ -98,10 +109,22 @@ struct perf_event * __percpu *
 register_wide_hw_breakpoint(struct perf_event_attr *attr, perf_overflow_handler_t triggered,
 			    void *context);
 
-/* Removes a kernel-wide breakpoint. May sleep; not under cpus_read_lock(). */
+/**
+ * unregister_wide_hw_breakpoint - remove a kernel-wide breakpoint
+ * @cpu_events: what register_wide_hw_breakpoint() returned
+ *
+ * No handler of the breakpoint runs after the return.
+ *
+ * Context: Process context, may sleep; not under cpus_read_lock().
+ */
 void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events);
 
-/* Removes the breakpoints of the debugger of @tsk, which is current, at exec or exit. */
+/**
+ * flush_ptrace_hw_breakpoint - remove the breakpoints that ptrace has set
+ * @tsk: current, at exec or exit
+ *
+ * Context: Process context, may sleep.
+ */
 void flush_ptrace_hw_breakpoint(struct task_struct *tsk);
 #else
 static inline struct perf_event *

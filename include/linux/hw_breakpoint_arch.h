@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hardware breakpoints: between an architecture and the generic layer.
+ * Hardware breakpoints: interface between an architecture and the generic
+ * layer.
  *
  * An architecture provides in <asm/hw_breakpoint.h>:
  *
- *  struct arch_hw_breakpoint		one breakpoint, translated
+ *  struct arch_hw_breakpoint		a breakpoint as the registers take it
  *  hw_breakpoint_slots(class)		registers of a class on each CPU
  *  hw_breakpoint_arch_parse()		check and translate attributes
  *  arch_check_bp_in_kernelspace()	true if it watches kernel addresses
  *  arch_install_hw_breakpoint()	assign a register of this CPU, IRQs off
  *  arch_uninstall_hw_breakpoint()	remove it from its register, IRQs off
+ *  hw_breakpoint_exceptions_notify	die notifier that reports hits; NULL if
+ *					  the trap handler reports them
  *
- * and in its own files flush_ptrace_hw_breakpoint(). It calls perf_bp_event() or
- * perf_bp_event_at() for each hit, from hw_breakpoint_exceptions_notify() in the
- * die chain, or from its trap handler, and nothing else of the generic layer.
+ * and in its own files flush_ptrace_hw_breakpoint(). For each hit it calls
+ * perf_bp_event() or perf_bp_event_at(). It calls nothing else of the generic
+ * layer; its code for ptrace and for the kernel debugger is a client of the
+ * API.
  *
- * The rest is optional. An architecture that has one of the following defines a
- * macro of the same name; the defaults are below.
+ * The rest is optional. An architecture that implements one of the following
+ * defines a macro of the same name; the defaults are below.
  *
- *  hw_breakpoint_exceptions_notify	NULL if the trap handler reports hits
- *  hw_breakpoint_weight(attr)		registers that a breakpoint takes, 1
- *  arch_hw_breakpoint_begin()		install and uninstall may defer what they do
- *  arch_hw_breakpoint_commit()		  to the hardware, from begin to commit
- *  arch_hw_breakpoint_change()	change an installed breakpoint, in its register
- *  arch_hw_breakpoint_repoint()	change an installed breakpoint in any context;
- *  arch_hw_breakpoint_move()		  with it: translate it for another address
+ *  hw_breakpoint_weight(attr)		registers that a breakpoint needs
+ *  arch_hw_breakpoint_begin()		begin a batch: install, uninstall and
+ *					  change may defer register writes
+ *  arch_hw_breakpoint_commit()		end the batch: do the deferred writes
+ *  arch_hw_breakpoint_change()		change an installed breakpoint in place
+ *  arch_hw_breakpoint_repoint()	apply bp->hw.bp_versions, in any context
+ *  arch_hw_breakpoint_move()		needed with it: translate another address
  *  arch_hw_breakpoint_reg()		read back a register of this CPU
  *  arch_is_ptrace_breakpoint()		true for a breakpoint of a task's debugger
  *  ptrace_drop_disabled_hw_breakpoints()
+ *					release breakpoints that ptrace disabled
  */
 #ifndef _LINUX_HW_BREAKPOINT_ARCH_H
 #define _LINUX_HW_BREAKPOINT_ARCH_H

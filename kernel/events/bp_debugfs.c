@@ -31,21 +31,22 @@
 #include "bp_internal.h"
 #include "bp_repoint_wide.h"
 
-/* Bytes of a line, estimated */
+/* Estimated length of a line, in bytes */
 #define LINE_SIZE	160
 
-/* Names of kernel-wide sets are cut off there. */
+/* Longer names of kernel-wide sets are truncated. */
 #define NAME_SIZE	64
 
 /**
- * struct bp_who - the owner and the target of a breakpoint
+ * struct bp_who - owner and target of a breakpoint
  * @client: "perf", "ptrace", "kernel" or "kgdb"
- * @pid: the process that opened it, or the debugger; 0 if there is none now
- * @handler: of "kernel", what is called at a hit
- * @name: of "kernel", the name of its set; empty if it has none
- * @task: watched task, 0 for a breakpoint of a CPU
+ * @pid: "perf": process that opened the breakpoint; "ptrace": the tracer; 0 if
+ *	that process has exited
+ * @handler: "kernel": called at a hit
+ * @name: "kernel": name of the kernel-wide set; empty if it has none
+ * @task: watched task; 0 for a breakpoint of a CPU
  * @process: the breakpoint is for all threads of the process that @task leads
- * @comm: name of @task
+ * @comm: name of the watched task
  */
 struct bp_who {
 	const char	*client;
@@ -59,10 +60,10 @@ struct bp_who {
 
 /**
  * struct bp_line - content of a line about a claim or a register
- * @what: what is watched; armed if there is a breakpoint at all
- * @flexible: it is multiplexed
- * @who: its owner and its target
- * @claim: a copy of the claim, without its links
+ * @what: what is watched; @what.armed is false for a free register
+ * @flexible: the breakpoint is flexible
+ * @who: owner of the breakpoint
+ * @claim: copy of the claim, without its links; not used for a register
  */
 struct bp_line {
 	struct bp_reg_state	what;
@@ -71,10 +72,7 @@ struct bp_line {
 	struct bp_claim		claim;
 };
 
-/*
- * perf writes TASK_TOMBSTONE to perf_event_context::task when the task exits, and to
- * perf_event::owner of an event that the kernel created.
- */
+/* perf replaces the pointer to a task that has exited by TASK_TOMBSTONE, -1. */
 static bool is_task(const struct task_struct *task)
 {
 	return task && task != (void *)-1L;
@@ -98,7 +96,7 @@ static const struct task_struct *leader_of(const struct task_struct *task)
 	return leader ?: task;
 }
 
-/* The caller keeps the event from being freed; RCU keeps contexts and tasks. */
+/* The caller prevents that @bp is freed; RCU protects its context and tasks. */
 static void describe_event(struct bp_line *line, struct perf_event *bp,
 			   struct task_struct *task)
 {

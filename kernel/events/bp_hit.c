@@ -23,10 +23,11 @@ static bool is_for_current_process(const struct perf_event *bp)
 }
 
 /*
- * A breakpoint of a task is armed only while its context is scheduled on this CPU,
- * which perf may have given to the next task already if both are clones.  Check it
- * anyway: a task must never see the hits of another one.  A breakpoint of a process
- * stays armed until the next task has been switched to.
+ * A breakpoint of a task is armed only while its context is scheduled in on
+ * this CPU.  In a switch between two clones perf may already have given this
+ * context to the next task, so ctx->task need not be current.  In any other
+ * case drop the hit: a task must never get the hits of another one.  A breakpoint
+ * of a process stays armed until the next task has been switched to.
  */
 static bool bp_is_for_current(const struct perf_event *bp)
 {

@@ -20,8 +20,8 @@ static inline struct hw_breakpoint_range bp_range(const struct perf_event_attr *
 /**
  * bp_versions_attach - allow an event to be repointed
  * @bp: a disabled, guaranteed event of one CPU
- * @versions: its versions, which no CPU uses; freed after @bp
- * @base: for the first version: see struct bp_version
+ * @versions: storage for its versions, not in use; must be freed after @bp
+ * @base: bp_version::base of the first version
  *
  * Context: Process context.
  */
@@ -29,21 +29,22 @@ void bp_versions_attach(struct perf_event *bp, struct bp_versions *versions, u64
 
 /**
  * bp_publish_version - make a new version the current one
- * @versions: of an event of this CPU
- * @now: of the version that @v replaces, see bp_read_version()
- * @v: the new version; its base is ignored
- * @base: the base of the new version
+ * @versions: hw.bp_versions of an event of this CPU
+ * @now: what bp_read_version() returned for the version that @v replaces
+ * @v: the new version; bp_version::base is ignored
+ * @base: bp_version::base of the new version
  *
  * Context: Any; interrupts off.
- * Return: 0; -EAGAIN if a writer that interrupted the caller has replaced that
- * version; -EBUSY if more writers interrupt each other than there are entries.
+ * Return: 0; -EAGAIN if a writer that interrupted the caller has replaced the
+ * version of @now; -EBUSY if more than BP_VERSIONS_DEPTH writers interrupt each
+ * other.
  */
 int bp_publish_version(struct bp_versions *versions, unsigned long now,
 		       const struct bp_version *v, u64 base);
 
 /**
- * bp_apply_version - make a breakpoint watch its current version
- * @bp: an event of this CPU
+ * bp_apply_version - apply the current version to bp->attr and to the registers
+ * @bp: a member of a kernel-wide set, of this CPU
  *
  * Context: Any; interrupts off.
  */

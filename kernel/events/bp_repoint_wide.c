@@ -547,7 +547,7 @@ static void fill_wide_entry(struct bp_wide_entry *entry, const struct bp_version
 	data_race(entry->version = *v);
 }
 
-/* The entry that no reader and no interrupted writer uses */
+/* Index of the entry at @depth that does not store the newest version */
 static unsigned int own_wide_entry(const struct bp_wide_cpu *wcpu, unsigned int depth)
 {
 	u64 newest = bp_read_newest(wcpu->set);
@@ -560,9 +560,10 @@ static unsigned int own_wide_entry(const struct bp_wide_cpu *wcpu, unsigned int 
 }
 
 /*
- * A context that interrupted this one after the comparison with the address may have
- * repointed this CPU alone: then the CPU's version is not @seen any more.  That change
- * is the later one: let it stay, although it is based on @base.
+ * A context that interrupted this one after watches_here() may have repointed
+ * this CPU alone: then bp_versions::now of the CPU is not @seen any more.  That
+ * change is the later one.  Its base is the serial @base, so the CPU would
+ * adopt version @next instead: set its base to @next.
  */
 static void keep_local(struct bp_wide_cpu *wcpu, unsigned long seen, u64 base, u64 next)
 {
@@ -586,7 +587,10 @@ struct bp_published {
 	u64		serial;
 };
 
-/* Whether this CPU watches @from, with @newest and its own version @seen */
+/*
+ * Returns true if this CPU watches @from.  The answer holds as long as
+ * bp_wide_set::newest is *@newest and bp_versions::now of this CPU is *@seen.
+ */
 static bool watches_here(const struct bp_wide_cpu *wcpu, unsigned long from,
 			 u64 *newest, unsigned long *seen)
 {

@@ -34,7 +34,7 @@ static unsigned int nr_holders(const struct world *w)
 	return w->nr_domains + w->nr_processes;
 }
 
-/* What the CPU, each domain and each process have on @cpu. */
+/* Add up the claims of the CPU, of each domain and of each process on @cpu. */
 static void tally_of_cpu(struct world *w, unsigned int class, int cpu)
 {
 	unsigned int i;

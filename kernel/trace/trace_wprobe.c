@@ -42,22 +42,22 @@
 #define WPROBE_DEFAULT_LEN	4
 #define WPROBE_MAX_LEN		8
 
-/* What an event watches that watches nothing; nothing accesses it. */
+/* Watched by events that should watch nothing: no code accesses it. */
 static u64 wprobe_nowhere;
 
-/* The same for an event that watches execution; nothing calls it. */
+/* The same for events of type x: no code calls it. */
 static noinline __used void wprobe_no_code(void)
 {
 	barrier();
 }
 
 /**
- * struct wprobe_place - what a definition says
+ * struct wprobe_place - what the definition of an event tells it to watch
  * @symbol: [MODULE:]SYMBOL, NULL for an address
- * @offset: to @symbol
- * @addr: the address; that of wprobe_nowhere or wprobe_no_code if the user wrote -1
+ * @offset: added to @symbol
+ * @addr: the address; nowhere() for -1
  * @type: HW_BREAKPOINT_*
- * @len: bytes
+ * @len: length in bytes
  */
 struct wprobe_place {
 	char		*symbol;
@@ -70,12 +70,13 @@ struct wprobe_place {
 /**
  * struct trace_wprobe - a watch event
  * @devent: in the list of dynamic events
- * @place: what it watches when it is enabled
+ * @place: what the event watches when it is enabled
  * @name: GROUP/EVENT
  * @events: its breakpoints, NULL while it is disabled
- * @nothing: what they watch if they watch nothing; valid while @events is
- * @used_locally: CPUs may watch different addresses
- * @tp: its arguments; last, their number varies
+ * @nothing: range that its breakpoints watch while they should watch nothing;
+ *	valid while @events is not NULL
+ * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
+ * @tp: name, files and arguments; last, because it ends in an array
  */
 struct trace_wprobe {
 	struct dyn_event		devent;
@@ -88,8 +89,8 @@ struct trace_wprobe {
 };
 
 /**
- * struct wprobe_hit - what an argument can be fetched from, beside the registers
- * @addr: address that was watched; parse_probe_vars() knows that it comes first
+ * struct wprobe_hit - data of a hit from which arguments are fetched
+ * @addr: the watched address; must be first for parse_probe_vars()
  */
 struct wprobe_hit {
 	unsigned long	addr;
@@ -273,7 +274,7 @@ bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr)
 	return !prepare(tw, addr, &v) && !is_going(addr);
 }
 
-/* Where CPUs differ, this one knows only what it watches itself. */
+/* If CPUs were repointed alone, this CPU does not know what the others watch. */
 bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
 			    bool this_cpu)
 {

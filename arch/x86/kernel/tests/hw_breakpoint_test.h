@@ -62,31 +62,32 @@ void dr_test_called(void);
 void dr_test_record_hit(struct perf_event *bp, struct perf_sample_data *data,
 			struct pt_regs *regs);
 int dr_test_take_hits(struct dr_test *f, int i);
-/* Number of hits of one write; also works with interrupts off. */
+/* Writes word @i and returns the number of hits; with interrupts off, too. */
 int dr_test_write_hits(struct dr_test *f, int i);
 void dr_test_read_regs(struct dr_test_regs *regs);
 int dr_test_nr_enabled(const struct dr_test_regs *regs);
-/* Slot that is armed for an address; -1 if none or several are. */
+/* Returns the slot that is armed for @addr; -1 if none or several are. */
 int dr_test_slot_at(const struct dr_test_regs *regs, const void *addr);
-/* Reads the registers; DR7 must be cpu_dr7. */
+/* Reads the registers of this CPU and expects DR7 to be equal to cpu_dr7. */
 struct dr_test_regs dr_test_regs_now(struct kunit *test);
 int dr_test_slot_now(struct kunit *test, const void *addr);
-/* A bit of DR7 that no code sets; each write of DR7 clears it. */
+/* Sets a bit of DR7 that no other code sets: any other write clears it. */
 void dr_test_mark_dr7(void);
 bool dr_test_dr7_mark_stands(void);
+/* Overwrites the address registers, as a guest of KVM does. */
 void dr_test_scramble_registers(void);
 struct perf_event_attr dr_test_watch(const void *addr, u64 len, u32 type);
-/* Create a breakpoint of this CPU on word @i. */
+/* Creates breakpoint @i of the case, on this CPU. */
 struct perf_event *dr_test_arm(struct kunit *test, int i, struct perf_event_attr attr);
 struct perf_event *dr_test_arm_word(struct kunit *test, int i);
-/* A breakpoint that has a claim and is disabled */
+/* Creates breakpoint @i on word @word, disabled: it has a claim and no slot. */
 struct perf_event *dr_test_hold_word(struct kunit *test, int i, int word);
 void dr_test_drop(struct kunit *test, int i);
 int dr_test_parse(u64 addr, u64 len, u32 type, struct arch_hw_breakpoint *hw);
 /* -EXDEV if arch_hw_breakpoint_move() does not come to the same result */
 int dr_test_verdict(u64 addr, u64 len, u32 type);
 
-/* For a debugger without breakpoints */
+/* List of a debugger without breakpoints */
 extern const struct arch_hw_breakpoint *const dr_test_no_list[HBP_NUM];
 unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const list[HBP_NUM]);
 

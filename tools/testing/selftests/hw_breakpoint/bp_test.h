@@ -64,20 +64,20 @@ static int test_harness_run(int argc, char **argv) __attribute__((__unused__));
 #define __aligned(x) __attribute__((__aligned__(x)))
 #endif
 
-/* Debug registers that hold an address: DR0 to DR3. */
+/* Number of address registers, DR0 to DR3 */
 #define BP_SLOTS	4
 #define BP_MAX_CPUS	64
 #define BP_NOBODY	65534
 
-/* Bit 0 of attr.config: any number of such breakpoints may be open. */
+/* Bits 0 and 1 of attr.config: HW_BREAKPOINT_FLEXIBLE, HW_BREAKPOINT_PROCESS */
 #define BP_FLEXIBLE	1ULL
 #define BP_PROCESS	2ULL
 
 /* ---------------------------------------------------------------- accesses */
 
 /*
- * Address of the test page. An event of a CPU counts the accesses of every task to
- * the virtual address, so no other program may have a page there.
+ * Address of the test page. An event of a CPU counts the accesses of all tasks to the
+ * virtual address, so no other program may map a page there.
  */
 #ifdef __LP64__
 #define BP_PAGE		((char *)0x234500000000UL)
