@@ -96,7 +96,10 @@ endif
 IMAGE_plain := out/bzImage
 IMAGE_debug := out/debug/bzImage
 KERNELS := $(or $(KERNEL),plain debug)
-TESTS := $(foreach k,$(KERNELS),$(foreach c,$(or $(CPUS),2 4),$k-$c))
+# The machines of the debug kernel take longest, so they start first: the shorter ones
+# then keep both cores busy until the end.
+TESTS := $(foreach k,$(filter debug,$(KERNELS)) $(filter-out debug,$(KERNELS)),\
+	$(foreach c,$(or $(CPUS),2 4),$k-$c))
 ifeq ($(ONLY)$(filter host,$(CLOCK))$(TCG_THREAD),)
 TESTS += $(if $(filter plain,$(KERNELS)),repeat-2 plant-2)
 endif
