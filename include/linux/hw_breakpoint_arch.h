@@ -258,6 +258,7 @@ int bp_wide_repoint_local(struct perf_event * __percpu *cpu_events,
  * @cpu_events: a set
  *
  * Context: Any; not preemptible.
+ * Return: the address.
  */
 unsigned long bp_wide_addr_here(struct perf_event * __percpu *cpu_events);
 
@@ -266,6 +267,7 @@ unsigned long bp_wide_addr_here(struct perf_event * __percpu *cpu_events);
  * @cpu_events: a set
  *
  * Context: Any.
+ * Return: the address.
  */
 unsigned long bp_wide_newest_addr(struct perf_event * __percpu *cpu_events);
 

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 struct perf_event;
+struct perf_process_queued;
 
 /* Events of the process that one instruction of a thread can hit */
 #define PERF_PROCESS_HITS	4
@@ -36,14 +37,18 @@ struct perf_process_hit {
 /**
  * struct perf_process_hits - hits by a thread
  * @state: for each element of @hit, as bits: the element is in use, it is filled in,
- *	its signal waits until another one is handled
+ *	its signal waits until another one is handled; and one bit: @queued is not empty
  * @hit: the hits
+ * @queued: older hits, of events with HW_BREAKPOINT_SIGTRAP_QUEUE; only valid if @state
+ *	says so, because fork sets @state alone
  *
- * Only the thread itself uses it, also in interrupts, exceptions and NMIs.
+ * Only the thread itself uses it, also in interrupts, exceptions and NMIs; @queued in
+ * process context only.
  */
 struct perf_process_hits {
-	unsigned long		state;
-	struct perf_process_hit	hit[PERF_PROCESS_HITS];
+	unsigned long			state;
+	struct perf_process_hit		hit[PERF_PROCESS_HITS];
+	struct perf_process_queued	*queued;
 };
 
 #endif /* _LINUX_PERF_PROCESS_TYPES_H */

@@ -69,19 +69,14 @@ static void set_event(struct perf_event *bp, const struct bp_change *change)
 	bp->hw.info = change->hw;
 }
 
-/* Inside a batch: no register is written before the whole event has changed. */
-static void change_armed(struct perf_event *bp, const struct bp_change *change)
+/* In one batch: the breakpoint gets the same slot and stays armed. */
+static void reinstall(struct perf_event *bp, const struct bp_change *change)
 {
-	if (bp_can_change()) {
-		set_attr(bp, change);
-		arch_hw_breakpoint_change(bp, &change->hw);
-		return;
-	}
-
-	/* The breakpoint gets the same slot and stays armed. */
+	perf_pmu_disable(bp->pmu);
 	arch_uninstall_hw_breakpoint(bp);
 	set_event(bp, change);
 	WARN_ON_ONCE(arch_install_hw_breakpoint(bp));
+	perf_pmu_enable(bp->pmu);
 }
 
 static void change_event(struct perf_event *bp, struct perf_event_change *core)
@@ -90,12 +85,12 @@ static void change_event(struct perf_event *bp, struct perf_event_change *core)
 
 	if (bp->state != PERF_EVENT_STATE_ACTIVE) {
 		set_event(bp, change);
-		return;
+	} else if (bp_can_change()) {
+		set_attr(bp, change);
+		arch_hw_breakpoint_change(bp, &change->hw);
+	} else {
+		reinstall(bp, change);
 	}
-
-	perf_pmu_disable(bp->pmu);
-	change_armed(bp, change);
-	perf_pmu_enable(bp->pmu);
 }
 
 static void init_change(struct bp_change *change, const struct perf_event *bp,

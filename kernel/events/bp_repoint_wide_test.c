@@ -261,13 +261,44 @@ static void refused_repoint_changes_nothing(struct kunit *test)
 	attr = watch(&words[1]);
 	attr.config = HW_BREAKPOINT_FLEXIBLE;
 	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(f->set, &attr), -EINVAL);
+	/* Nothing but the comparison of the configurations refuses this one. */
+	attr.config = HW_BREAKPOINT_PROCESS;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(f->set, &attr), -EINVAL);
 	attr = watch(&words[1]);
 	attr.bp_len = 3;
 	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(f->set, &attr), -EINVAL);
 
+	/* No version was published, not even an equal one. */
+	KUNIT_EXPECT_EQ(test, bp_wide_serial(bp_wide_cpu_of(f->set, 0)->set), 0ULL);
 	synchronize_wide_hw_breakpoint(f->set);
 	expect_watched_everywhere(test, 0);
 	expect_watched_nowhere(test, 1);
+}
+
+/* A set of user addresses whose opener may not watch the kernel */
+static void set_without_kernel_is_not_repointed_to_the_kernel(struct kunit *test)
+{
+	struct perf_event_attr user = watch(&words[1]), kernel = watch(&words[1]);
+	struct bp_version like = { }, v = { };
+	struct perf_event * __percpu *set;
+
+	user.bp_addr = PAGE_SIZE;
+	user.exclude_kernel = 1;
+	kernel.exclude_kernel = 1;
+	set = register_wide_hw_breakpoint(&user, record_hit, test->priv);
+	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(set, &kernel), -EINVAL);
+	kernel.exclude_kernel = 0;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(set, &kernel), -EINVAL);
+	KUNIT_EXPECT_EQ(test, bp_wide_prepare(set, &user, &like), 0);
+	KUNIT_EXPECT_EQ(test, bp_wide_prepare_at(set, &like, kernel.bp_addr, &v), -EINVAL);
+	preempt_disable();
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(*this_cpu_ptr(set), &kernel),
+			-EINVAL);
+	preempt_enable();
+	user.bp_addr += sizeof(long);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(set, &user), 0);
+	unregister_wide_hw_breakpoint(set);
 }
 
 static void repoint_from_a_wrong_address_is_refused(struct kunit *test)
@@ -423,6 +454,18 @@ static void read_that_a_repoint_interrupts_is_consistent(struct kunit *test)
 	run_anywhere();
 }
 
+/*
+ * This CPU has recorded the newest version as adopted: no kick is pending that would do
+ * that later, so an older serial would stay, and the set would never be settled.
+ */
+static void expect_newest_is_adopted(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct bp_wide_cpu *wcpu = bp_wide_cpu_of(f->set, raw_smp_processor_id());
+
+	KUNIT_EXPECT_EQ(test, (u64)atomic64_read(&wcpu->adopted), bp_wide_serial(wcpu->set));
+}
+
 /* The changes publish versions of this CPU: take_newest() starts again. */
 static void adoption_that_a_repoint_interrupts_takes_the_newest(struct kunit *test)
 {
@@ -439,6 +482,7 @@ static void adoption_that_a_repoint_interrupts_takes_the_newest(struct kunit *te
 		}
 		nr_hit++;
 		KUNIT_EXPECT_EQ_MSG(test, seen, 41, "word %u", i);
+		expect_newest_is_adopted(test);
 		write_word(&words[20]);
 		KUNIT_EXPECT_EQ(test, take_hits(m.f), 0);
 		write_word(&words[41]);
@@ -656,6 +700,89 @@ static void local_repoint_right_after_a_wide_one_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take_hits(m.f), 1);
 	write_word(&words[21]);
 	KUNIT_EXPECT_EQ(test, take_hits(m.f), 0);
+	run_anywhere();
+}
+
+/* A change of all after each write of bp_versions::now, which publishes a version. */
+static void repoint_that_interrupts_another_stays_adopted(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current };
+	struct bp_wide_cpu *wcpu;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	wcpu = bp_wide_cpu_of(m.f->set, raw_smp_processor_id());
+	from_middle = all_to_41;
+	KUNIT_EXPECT_TRUE(test, from_20(test, &m, &wcpu->versions.now, all_to_21));
+	KUNIT_EXPECT_EQ(test, from_err, 0);
+	KUNIT_EXPECT_EQ(test, word_here(m.f), 41);
+	expect_newest_is_adopted(test);
+	KUNIT_EXPECT_TRUE(test, from_20(test, &m, (unsigned long *)&wcpu->set->newest,
+					all_to_21));
+	KUNIT_EXPECT_EQ(test, word_here(m.f), 41);
+	expect_newest_is_adopted(test);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	run_anywhere();
+}
+
+/*
+ * The change of this CPU alone comes before the cmpxchg, after the version of this CPU was
+ * looked at: the serial is written between the two.  That of all is the later one.
+ */
+static void wide_repoint_that_a_local_one_interrupts_is_watched(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current, .skip = 1 };
+	unsigned int i, nr_hit = 0;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	from_middle = this_cpu_to_42;
+	for (i = 0; i < 2; i++) {
+		nr_hit += from_20(test, &m, (unsigned long *)&wide_entries_here(m.f)[i].serial,
+				  all_to_21);
+		KUNIT_EXPECT_EQ(test, from_err, 0);
+		KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 21, "entry %u", i);
+		expect_newest_is_adopted(test);
+		take_hits(m.f);
+		write_word(&words[42]);
+		KUNIT_EXPECT_EQ_MSG(test, take_hits(m.f), 0, "entry %u", i);
+		write_word(&words[21]);
+		KUNIT_EXPECT_EQ_MSG(test, take_hits(m.f), 1, "entry %u", i);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 0U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	run_anywhere();
+}
+
+static void this_cpu_to_21(struct fixture *f)
+{
+	from_err = point_here_to(f, 21);
+}
+
+/*
+ * The change of all comes first, so the local one stays until the next change of all: it
+ * is based on the new serial.
+ */
+static void local_repoint_that_a_wide_one_interrupts_stays(struct kunit *test)
+{
+	struct middle m = { .f = test->priv, .task = current };
+	unsigned int nr_hit = 0;
+	unsigned long *start;
+	int i;
+
+	run_on(test, cpumask_first(cpu_online_mask));
+	start = (unsigned long *)&bp_wide_cpu_of(m.f->set, raw_smp_processor_id())->versions;
+	from_middle = all_to_41;
+	/* Not versions->now: a change after that write is the later one. */
+	for (i = offsetof(struct bp_versions, version) / sizeof(long); i < VERSION_WORDS; i++) {
+		nr_hit += from_20(test, &m, start + i, this_cpu_to_21);
+		KUNIT_EXPECT_EQ(test, from_err, 0);
+		synchronize_wide_hw_breakpoint(m.f->set);
+		KUNIT_EXPECT_EQ_MSG(test, word_here(m.f), 21, "word %d", i);
+		take_hits(m.f);
+		write_word(&words[21]);
+		KUNIT_EXPECT_EQ_MSG(test, take_hits(m.f), 1, "word %d", i);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
 	run_anywhere();
 }
 
@@ -1140,6 +1267,7 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE(repointing_cpu_watches_the_new_range_at_once),
 	KUNIT_CASE(a_change_is_not_settled_while_a_cpu_has_interrupts_off),
 	KUNIT_CASE(refused_repoint_changes_nothing),
+	KUNIT_CASE(set_without_kernel_is_not_repointed_to_the_kernel),
 	KUNIT_CASE(repoint_from_a_wrong_address_is_refused),
 	KUNIT_CASE(local_repoint_lasts_until_the_set_is_repointed),
 	KUNIT_CASE(read_that_a_repoint_interrupts_is_consistent),
@@ -1149,6 +1277,9 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE(conditional_local_repoint_keeps_one_that_interrupts_it),
 	KUNIT_CASE(conditional_wide_repoint_keeps_one_that_interrupts_it),
 	KUNIT_CASE(local_repoint_right_after_a_wide_one_stays),
+	KUNIT_CASE(repoint_that_interrupts_another_stays_adopted),
+	KUNIT_CASE(wide_repoint_that_a_local_one_interrupts_is_watched),
+	KUNIT_CASE(local_repoint_that_a_wide_one_interrupts_stays),
 	KUNIT_CASE(prepared_range_can_be_repointed_to_repeatedly),
 	KUNIT_CASE(conditional_repoint_compares_with_the_range_of_this_cpu),
 	KUNIT_CASE_SLOW(concurrent_repoints_end_at_the_last_one),

@@ -372,10 +372,11 @@ void bp_slots_walk_end(struct bp_slots *bs, struct bp_walk *walk);
 unsigned long bp_slots_nr_claims(const struct bp_slots *bs);
 
 /**
- * bp_slots_in_use - tell whether any claim is held
+ * bp_slots_in_use - check whether any claim is held
  * @bs: the accounting
  *
  * Context: Any; takes no lock.
+ * Return: true if there is a claim.
  */
 static inline bool bp_slots_in_use(const struct bp_slots *bs)
 {

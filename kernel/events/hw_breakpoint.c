@@ -47,7 +47,7 @@ static void hw_breakpoint_unreserve(struct perf_event *bp)
 	bp_slots_release(&bp_machine, &bp->bp_claim);
 }
 
-/* Events of a process have no event for each thread, which could be multiplexed or queue. */
+/* Events of a process are in no tree that is rotated. */
 static int check_process(const struct perf_event *bp)
 {
 	const struct perf_event_attr *attr = &bp->attr;
@@ -56,9 +56,7 @@ static int check_process(const struct perf_event *bp)
 		return 0;
 	if (!bp->hw.target || attr->inherit)
 		return -EINVAL;
-	if (hw_breakpoint_is_flexible(attr) || hw_breakpoint_queues_sigtrap(attr))
-		return -EOPNOTSUPP;
-	return 0;
+	return hw_breakpoint_is_flexible(attr) ? -EOPNOTSUPP : 0;
 }
 
 static int hw_breakpoint_event_init(struct perf_event *bp)

@@ -71,6 +71,7 @@ static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 static void repointed_breakpoint_has_the_new_length_and_type(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[2], HW_BREAKPOINT_RW);
+	struct hw_breakpoint_range range;
 	struct perf_event * __percpu *set;
 	struct perf_event *bp;
 	u8 *bytes = (u8 *)&bp_test_words[2];
@@ -91,6 +92,14 @@ static void repointed_breakpoint_has_the_new_length_and_type(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
 	(void)READ_ONCE(bytes[4]);
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+
+	/* Also where perf and readers look */
+	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, attr.bp_addr);
+	KUNIT_EXPECT_EQ(test, bp->attr.bp_len, attr.bp_len);
+	KUNIT_EXPECT_EQ(test, bp->attr.bp_type, attr.bp_type);
+	read_wide_hw_breakpoint_local(bp, &range);
+	KUNIT_EXPECT_EQ(test, range.len, attr.bp_len);
+	KUNIT_EXPECT_EQ(test, range.type, attr.bp_type);
 	bp_test_run_anywhere();
 }
 
@@ -136,6 +145,9 @@ static void refused_local_repoint_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
 	attr = good;
 	attr.config = HW_BREAKPOINT_FLEXIBLE;
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
+	/* Nothing but the comparison of the configurations refuses this one. */
+	attr.config = HW_BREAKPOINT_PROCESS;
 	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
 	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp_test_event_on(set,
 									       bp_test_last_cpu()),
@@ -234,6 +246,7 @@ static void access_of_a_handler_to_its_new_range_is_no_hit(struct kunit *test)
  * @hits: accesses to the memory of the version
  * @bp: the breakpoint that is changed
  * @task: task that writes or reads; accesses by others (kmemleak) are ignored
+ * @skip: number of accesses before the changes
  * @changes: number of changes, each to another word
  * @err: a change failed, or did not read back what it had written
  */
@@ -241,6 +254,7 @@ struct middle {
 	struct bp_test_hits		hits;
 	struct perf_event	*bp;
 	struct task_struct	*task;
+	int			skip;
 	int			changes;
 	int			err;
 };
@@ -272,7 +286,7 @@ static void come_in_the_middle(struct perf_event *bp, struct perf_sample_data *d
 	struct middle *m = bp->overflow_handler_context;
 	int i;
 
-	if (current != m->task || atomic_inc_return(&m->hits.nr) > 1)
+	if (current != m->task || atomic_inc_return(&m->hits.nr) != m->skip + 1)
 		return;
 	for (i = 0; i < m->changes; i++) {
 		struct perf_event_attr attr = half_word(&bp_test_words[4 + i]);
@@ -336,6 +350,90 @@ static void last_finished_of_nested_local_repoints_wins(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
 	}
 	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	bp_test_run_anywhere();
+}
+
+/*
+ * The first access to the depth is the read by the writer, which does not own an entry
+ * then: the change that is made here uses the entry that the writer has chosen.  This
+ * version stays whole until the writer has published its own.
+ */
+static void come_before_the_depth(struct perf_event *bp, struct perf_sample_data *data,
+				  struct pt_regs *regs)
+{
+	struct perf_event_attr attr = half_word(&bp_test_words[4]);
+	struct middle *m = bp->overflow_handler_context;
+	int nr;
+
+	if (current != m->task)
+		return;
+	nr = atomic_inc_return(&m->hits.nr);
+	if (nr == 1 && modify_wide_hw_breakpoint_local(m->bp, &attr))
+		m->err = 1;
+	/* The writer has incremented the depth, has failed, has restored the depth. */
+	if (nr <= 3 && !watches(m->bp, &attr))
+		m->err = 2;
+}
+
+static void local_repoint_that_another_overtakes_leaves_its_version_whole(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W);
+	struct perf_event_attr depth;
+	struct perf_event * __percpu *set;
+	struct bp_test_hits hits = { };
+	struct middle m = { };
+	struct bp_versions *v;
+
+	v = begin_in_the_middle(test, &m, &hits);
+	depth = bp_test_watch((unsigned long *)&v->depth, HW_BREAKPOINT_R | HW_BREAKPOINT_W);
+	depth.bp_len = sizeof(v->depth);
+	set = bp_test_keep_set(test, register_wide_hw_breakpoint(&depth, come_before_the_depth,
+								 &m));
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+	bp_test_drop_set(test, set);
+
+	/* Three accesses of the try that fails, three of the next one */
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&m.hits), 6);
+	KUNIT_EXPECT_EQ(test, m.err, 0);
+	KUNIT_EXPECT_TRUE(test, watches(m.bp, &attr));
+	expect_hits(test, &bp_test_words[4], &hits, 0);
+	expect_hits(test, &bp_test_words[1], &hits, 1);
+	bp_test_run_anywhere();
+}
+
+/*
+ * Each word of a version is written once and read when the version is applied.  A change
+ * at any of these accesses leaves the attributes and the registers as the last version
+ * has them.
+ */
+static void attributes_are_those_of_the_last_of_nested_repoints(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	struct middle m = { .changes = 1 };
+	struct perf_event * __percpu *set;
+	struct bp_test_hits hits = { };
+	unsigned int i, nr_hit = 0;
+	struct bp_version now;
+	struct bp_versions *v;
+
+	v = begin_in_the_middle(test, &m, &hits);
+	for (i = 0; i < 3 * VERSION_WORDS; i++) {
+		m.skip = i / VERSION_WORDS;
+		set = watch_version(test, &m, &v->version[!bp_version_index(v->now)],
+				    i % VERSION_WORDS, HW_BREAKPOINT_R | HW_BREAKPOINT_W);
+		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+		nr_hit += bp_test_take_hits(&m.hits) > m.skip;
+		bp_test_drop_set(test, set);
+
+		bp_read_version(v, &now);
+		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_addr, now.range.addr, "access %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_len, now.range.len, "access %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_type, now.range.type, "access %u", i);
+		expect_hits(test, (unsigned long *)now.range.addr, &hits, 1);
+		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+	}
+	KUNIT_EXPECT_GT(test, nr_hit, (unsigned int)VERSION_WORDS);
 	KUNIT_EXPECT_EQ(test, m.err, 0);
 	bp_test_run_anywhere();
 }
@@ -451,6 +549,8 @@ static struct kunit_case hw_breakpoint_repoint_test_cases[] = {
 	KUNIT_CASE(a_handler_can_repoint_its_breakpoint),
 	KUNIT_CASE(access_of_a_handler_to_its_new_range_is_no_hit),
 	KUNIT_CASE(last_finished_of_nested_local_repoints_wins),
+	KUNIT_CASE(local_repoint_that_another_overtakes_leaves_its_version_whole),
+	KUNIT_CASE(attributes_are_those_of_the_last_of_nested_repoints),
 	KUNIT_CASE(read_that_a_repoint_interrupts_is_consistent),
 	KUNIT_CASE(a_hit_has_the_address_that_was_hit),
 	{ }

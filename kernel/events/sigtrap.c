@@ -21,7 +21,10 @@
  * thread may be preempted before its signal is sent, and others may hit the same
  * event meanwhile. It refers to the head of the family. The hit is still to be sent if
  * perf_sigtrap::dropped of the head is the same as at the time of the hit; if the hit
- * waits, perf_sigtrap::modified of the head must also be what that of the member was.
+ * waits and is not queued, perf_sigtrap::modified of the head must also be what that of
+ * the member was. A hit is stored without a lock or an allocation, so that a thread has
+ * few elements for new hits. If a hit of an event with HW_BREAKPOINT_SIGTRAP_QUEUE has
+ * to wait, task work moves it to a list of the thread.
  *
  * recalc_sigpending() is called after each change of the pending or blocked signals
  * and adds the task work again if a hit waits.
@@ -139,9 +142,29 @@ static unsigned int waits_bit(unsigned int i)
 	return 2 * PERF_PROCESS_HITS + i;
 }
 
+/* perf_process_hits::queued is not empty. */
+#define QUEUED_BIT	(3 * PERF_PROCESS_HITS)
+
+static_assert(QUEUED_BIT < BITS_PER_LONG);
+
+/**
+ * struct perf_process_queued - a hit that waits, of an event that queues all hits
+ * @next: the next newer one
+ * @hit: the hit
+ */
+struct perf_process_queued {
+	struct perf_process_queued	*next;
+	struct perf_process_hit		hit;
+};
+
 static bool is_due(const struct perf_process_hits *hits, unsigned int i)
 {
 	return test_bit(due_bit(i), &hits->state);
+}
+
+static bool is_queued(const struct perf_process_hit *hit)
+{
+	return hit->head->sigtrap->queue;
 }
 
 /* perf_process_hit::dropped and ::modified have 31 bits. */
@@ -150,26 +173,21 @@ static u32 counter(const atomic_t *counter)
 	return atomic_read(counter) & S32_MAX;
 }
 
-static bool is_dropped(const struct perf_process_hits *hits, unsigned int i)
+static bool is_dropped(const struct perf_process_hit *hit, bool waits)
 {
-	const struct perf_process_hit *hit = &hits->hit[i];
 	const struct perf_sigtrap *sigtrap = hit->head->sigtrap;
 
 	return READ_ONCE(hit->head->state) <= PERF_EVENT_STATE_EXIT ||
 	       hit->dropped != counter(&sigtrap->dropped) ||
-	       (test_bit(waits_bit(i), &hits->state) &&
-		hit->modified != counter(&sigtrap->modified));
+	       (waits && !sigtrap->queue && hit->modified != counter(&sigtrap->modified));
 }
 
-static bool process_hit_has_to_wait(struct perf_process_hits *hits, unsigned int i,
-				    bool blocked)
+static bool process_hit_has_to_wait(const struct perf_process_hit *hit, bool blocked)
 {
-	if (!hits->hit[i].sync ||
-	    !(blocked || sigismember(&current->pending.signal, SIGTRAP)))
-		return false;
-	set_bit(waits_bit(i), &hits->state);
-	current->perf_sigtrap_waits = true;
-	return true;
+	if (hit->sync && blocked)
+		return true;
+	return (hit->sync || is_queued(hit)) &&
+	       sigismember(&current->pending.signal, SIGTRAP);
 }
 
 static void send_process_hit(const struct perf_process_hit *hit, bool blocked)
@@ -186,23 +204,156 @@ static void send_process_hit(const struct perf_process_hit *hit, bool blocked)
 	send_signal_locked(SIGTRAP, &info, current, PIDTYPE_PID);
 }
 
-/* Returns the hits that are done, as bits; their heads have a reference each. */
-static unsigned int send_process_hits(void)
+/* Returns true if the hit is done, and false if it waits. */
+static bool try_to_send(const struct perf_process_hit *hit, bool waits, bool blocked)
 {
-	bool blocked = sigismember(&current->blocked, SIGTRAP);
-	struct perf_process_hits *hits = &current->perf_process_hits;
-	unsigned int i, done = 0;
+	if (is_dropped(hit, waits))
+		return true;
+	if (process_hit_has_to_wait(hit, blocked)) {
+		current->perf_sigtrap_waits = true;
+		return false;
+	}
+	send_process_hit(hit, blocked);
+	return true;
+}
 
-	lockdep_assert_held(siglock());
+/* ---- Queued hits of events of a process ---- */
 
-	for (i = 0; READ_ONCE(hits->state) && i < PERF_PROCESS_HITS; i++) {
+/* The end of the list. Sets *@nr to the number of queued hits of @head. */
+static struct perf_process_queued **end_of_queue(struct perf_process_hits *hits,
+						 const struct perf_event *head,
+						 unsigned int *nr)
+{
+	struct perf_process_queued **link = &hits->queued;
+
+	*nr = 0;
+	if (!test_bit(QUEUED_BIT, &hits->state))
+		return link;
+	for (; *link; link = &(*link)->next)
+		*nr += (*link)->hit.head == head;
+
+	return link;
+}
+
+/* Returns a place for each new hit that may have to wait; fewer without memory. */
+static struct perf_process_queued *alloc_queued(const struct perf_process_hits *hits)
+{
+	bool may_wait = sigismember(&current->blocked, SIGTRAP) ||
+			sigismember(&current->pending.signal, SIGTRAP);
+	struct perf_process_queued *first = NULL, *queued;
+	unsigned int i;
+
+	for (i = 0; i < PERF_PROCESS_HITS; i++) {
 		if (!is_due(hits, i))
 			continue;
-		if (!is_dropped(hits, i)) {
-			if (process_hit_has_to_wait(hits, i, blocked))
-				continue;
-			send_process_hit(&hits->hit[i], blocked);
+		if (may_wait && is_queued(&hits->hit[i])) {
+			queued = kmalloc(sizeof(*queued), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			if (!queued)
+				break;
+			queued->next = first;
+			first = queued;
 		}
+		/* The signal of this hit may still be pending when the next hit is sent. */
+		may_wait = true;
+	}
+
+	return first;
+}
+
+static void free_queued(struct perf_process_queued *queued)
+{
+	struct perf_process_queued *next;
+
+	for (; queued; queued = next) {
+		next = queued->next;
+		kfree(queued);
+	}
+}
+
+static void put_queued(struct perf_process_queued *queued)
+{
+	struct perf_process_queued *each;
+
+	for (each = queued; each; each = each->next)
+		perf_process_put_member(each->hit.head);
+	free_queued(queued);
+}
+
+/*
+ * Move hit @i to the queue. It stays where it is, until task work runs again, if there
+ * is no memory. Returns false if the queue is full: the hit is lost.
+ */
+static bool queue_process_hit(struct perf_process_hits *hits, unsigned int i,
+			      struct perf_process_queued **spare)
+{
+	struct perf_process_queued *queued = *spare, **end;
+	unsigned int nr;
+
+	end = end_of_queue(hits, hits->hit[i].head, &nr);
+	if (nr >= HW_BREAKPOINT_SIGTRAPS) {
+		atomic64_inc(&hits->hit[i].head->lost_samples);
+		return false;
+	}
+	if (!queued)
+		return true;
+
+	*spare = queued->next;
+	queued->next = NULL;
+	queued->hit = hits->hit[i];
+	*end = queued;
+	set_bit(QUEUED_BIT, &hits->state);
+	clear_bit(due_bit(i), &hits->state);
+	clear_bit_unlock(busy_bit(i), &hits->state);
+	return true;
+}
+
+/* Returns the hits that are done; their heads have a reference each. */
+static struct perf_process_queued *send_queued_hits(struct perf_process_hits *hits,
+						    bool blocked)
+{
+	struct perf_process_queued **link = &hits->queued, *queued, *done = NULL;
+
+	if (!test_bit(QUEUED_BIT, &hits->state))
+		return NULL;
+
+	while ((queued = *link)) {
+		if (!try_to_send(&queued->hit, true, blocked)) {
+			link = &queued->next;
+			continue;
+		}
+		*link = queued->next;
+		queued->next = done;
+		done = queued;
+	}
+	if (!hits->queued)
+		clear_bit(QUEUED_BIT, &hits->state);
+
+	return done;
+}
+
+/* ---- New hits of events of a process ---- */
+
+/* Returns true if the hit is done. */
+static bool send_new_hit(struct perf_process_hits *hits, unsigned int i, bool blocked,
+			 struct perf_process_queued **spare)
+{
+	if (try_to_send(&hits->hit[i], test_bit(waits_bit(i), &hits->state), blocked))
+		return true;
+	if (is_queued(&hits->hit[i]))
+		return !queue_process_hit(hits, i, spare);
+	set_bit(waits_bit(i), &hits->state);
+	return false;
+}
+
+/* Returns the hits that are done, as bits; their heads have a reference each. */
+static unsigned int send_new_hits(struct perf_process_hits *hits, bool blocked,
+				  struct perf_process_queued **spare)
+{
+	unsigned int i, done = 0;
+
+	for (i = 0; i < PERF_PROCESS_HITS; i++) {
+		if (!is_due(hits, i) || !send_new_hit(hits, i, blocked, spare))
+			continue;
 		clear_bit(due_bit(i), &hits->state);
 		done |= BIT(i);
 	}
@@ -253,16 +404,50 @@ static int alloc_process_hit(struct perf_process_hits *hits)
 
 /* ---- Task work ---- */
 
+/**
+ * struct process_sending - the hits of events of a process while they are sent
+ * @spare: places for hits that have to wait
+ * @queued: queued hits that are done
+ * @new: new hits that are done, as bits
+ */
+struct process_sending {
+	struct perf_process_queued	*spare;
+	struct perf_process_queued	*queued;
+	unsigned int			new;
+};
+
+static void send_process_hits(struct process_sending *sending)
+{
+	bool blocked = sigismember(&current->blocked, SIGTRAP);
+	struct perf_process_hits *hits = &current->perf_process_hits;
+
+	lockdep_assert_held(siglock());
+
+	sending->queued = send_queued_hits(hits, blocked);
+	sending->new = send_new_hits(hits, blocked, &sending->spare);
+}
+
+static void end_sending(struct process_sending *sending)
+{
+	put_process_hits(sending->new);
+	put_queued(sending->queued);
+	free_queued(sending->spare);
+}
+
 static void send_hits(struct callback_head *work)
 {
+	struct process_sending sending = { };
 	struct perf_event_context *ctx;
-	unsigned int done = 0;
+	bool of_process;
 
 	/* Drop hits caused by sending itself, or sending never ends. */
 	WRITE_ONCE(current->perf_sigtrap_sending, true);
 	barrier();
 	WRITE_ONCE(current->perf_sigtrap_added, 0);
 
+	of_process = READ_ONCE(current->perf_process_hits.state);
+	if (unlikely(of_process))
+		sending.spare = alloc_queued(&current->perf_process_hits);
 	rcu_read_lock();
 	spin_lock_irq(siglock());
 	current->perf_sigtrap_waits = false;
@@ -270,15 +455,15 @@ static void send_hits(struct callback_head *work)
 	ctx = READ_ONCE(current->perf_event_ctxp);
 	while (ctx && send_first(ctx))
 		;
-	if (unlikely(READ_ONCE(current->perf_process_hits.state)))
-		done = send_process_hits();
+	if (unlikely(of_process))
+		send_process_hits(&sending);
 	spin_unlock_irq(siglock());
 	rcu_read_unlock();
 
 	barrier();
 	WRITE_ONCE(current->perf_sigtrap_sending, false);
-	if (unlikely(done))
-		put_process_hits(done);
+	if (unlikely(of_process))
+		end_sending(&sending);
 }
 
 static void add_work(void)
@@ -344,10 +529,10 @@ static void fill_in_process_hit(struct perf_process_hit *hit,
  */
 static int get_process_hit(struct perf_process_hits *hits, struct perf_event *head)
 {
-	int i = find_due(hits, head);
+	int i = head->sigtrap->queue ? -1 : find_due(hits, head);
 
 	if (i >= 0) {
-		if (!is_dropped(hits, i))
+		if (!is_dropped(&hits->hit[i], test_bit(waits_bit(i), &hits->state)))
 			return -1;
 		clear_bit(due_bit(i), &hits->state);
 		return i;
@@ -394,13 +579,44 @@ void perf_sigtrap_exit(void)
 			done |= BIT(i);
 	}
 	put_process_hits(done);
+	if (unlikely(test_and_clear_bit(QUEUED_BIT, &hits->state)))
+		put_queued(hits->queued);
+}
+
+/* A hit that is not stored coalesces with another one, unless all hits are queued. */
+static void lose_hit(struct perf_event *event)
+{
+	if (event->sigtrap->queue)
+		atomic64_inc(event->sigtrap->lost);
+}
+
+static void thread_hit(struct perf_event *event, const struct perf_sample_data *data,
+		       bool user)
+{
+	struct sigtrap_hit *hit = sigtrap_alloc(event->sigtrap);
+
+	if (!hit) {
+		lose_hit(event);
+		return;
+	}
+	fill_in(hit, event, data, user);
+	sigtrap_add(&event->ctx->sigtrap, hit);
+}
+
+static void store_hit(struct perf_event *event, const struct perf_sample_data *data,
+		      bool user)
+{
+	if (event->process)
+		process_hit(event, data, user);
+	else
+		thread_hit(event, data, user);
+	add_work();
 }
 
 void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 		      struct pt_regs *regs)
 {
 	struct perf_event_context *ctx = event->ctx;
-	struct sigtrap_hit *hit = NULL;
 	unsigned long flags;
 	bool can_send;
 
@@ -419,20 +635,10 @@ void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 	can_send = (READ_ONCE(ctx->task) == current || event->process) &&
 		   READ_ONCE(event->state) >= PERF_EVENT_STATE_INACTIVE &&
 		   !READ_ONCE(current->perf_sigtrap_sending);
-	if (event->process) {
-		if (can_send)
-			process_hit(event, data, regs && user_mode(regs));
-	} else if (can_send) {
-		hit = sigtrap_alloc(event->sigtrap);
-	}
-	if (hit) {
-		fill_in(hit, event, data, regs && user_mode(regs));
-		sigtrap_add(&ctx->sigtrap, hit);
-	} else if (event->sigtrap->queue) {
-		atomic64_inc(event->sigtrap->lost);
-	}
 	if (can_send)
-		add_work();
+		store_hit(event, data, regs && user_mode(regs));
+	else
+		lose_hit(event);
 	local_irq_restore(flags);
 }
 
@@ -524,7 +730,8 @@ int perf_sigtrap_alloc(struct perf_event *event)
 		return 0;
 
 	queue = is_breakpoint(event) && hw_breakpoint_queues_sigtrap(&event->attr);
-	if (queue)
+	/* Hits of an event of a process are stored in the threads. */
+	if (queue && !(event->attr.config & HW_BREAKPOINT_PROCESS))
 		nr = HW_BREAKPOINT_SIGTRAPS;
 	sigtrap = kzalloc(struct_size(sigtrap, hit, nr), GFP_KERNEL_ACCOUNT);
 	if (!sigtrap)

@@ -24,6 +24,9 @@ struct trace_wprobe *trace_wprobe_from_call(struct trace_event_call *call);
 /**
  * trace_wprobe_len - get the number of bytes that a watch event watches
  * @tw: the watch event
+ *
+ * Context: Any.
+ * Return: the number of bytes.
  */
 unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
 
@@ -41,21 +44,23 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu);
 
 /**
- * trace_wprobe_can_watch - tell whether an event could watch an address
+ * trace_wprobe_can_watch - check whether an event could watch an address
  * @tw: the event
  * @addr: the address
  *
  * Context: Any.
+ * Return: true if trace_wprobe_set() would not return -EINVAL.
  */
 bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr);
 
 /**
- * trace_wprobe_can_clear - tell whether trace_wprobe_clear() may change anything
+ * trace_wprobe_can_clear - check whether trace_wprobe_clear() may change anything
  * @tw: an enabled event
  * @from: as for trace_wprobe_clear()
  * @this_cpu: as for trace_wprobe_clear()
  *
  * Context: Any; not preemptible.
+ * Return: false if trace_wprobe_clear() would change nothing.
  */
 bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
 			    bool this_cpu);
@@ -74,10 +79,11 @@ int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
 		       bool this_cpu);
 
 /**
- * trace_wprobe_is_settled - tell whether all CPUs watch the address that was set last
+ * trace_wprobe_is_settled - check whether all CPUs watch the address that was set last
  * @tw: an event that is enabled
  *
  * Context: Any.
+ * Return: true if no CPU is still about to be repointed.
  */
 bool trace_wprobe_is_settled(const struct trace_wprobe *tw);
 

@@ -294,10 +294,16 @@ static unsigned long watched_bytes(const struct arch_hw_breakpoint *hw)
 	return hw->mask ? hw->mask + 1UL : dr7_ctl_bytes(hw->ctl);
 }
 
+static __always_inline bool same_control(const struct arch_hw_breakpoint *a,
+					 const struct arch_hw_breakpoint *b)
+{
+	return a->ctl == b->ctl && a->mask == b->mask;
+}
+
 static bool same_hw(const struct arch_hw_breakpoint *a,
 		    const struct arch_hw_breakpoint *b)
 {
-	return a->address == b->address && a->ctl == b->ctl && a->mask == b->mask;
+	return a->address == b->address && same_control(a, b);
 }
 
 /*
@@ -420,7 +426,7 @@ static __always_inline unsigned int slot_stays(struct cpu_regs *regs, int slot,
 	const struct arch_hw_breakpoint *hw = want->hw;
 	struct bp_reg *reg = &regs->reg[slot];
 
-	if (reg->hw.ctl != hw->ctl || reg->hw.mask != hw->mask)
+	if (!same_control(&reg->hw, hw))
 		return 0;
 	/* If only the address changes, one write to DRn is atomic. */
 	if (reg->armed_for == hw)
@@ -660,36 +666,51 @@ int arch_install_hw_breakpoint(struct perf_event *event)
 }
 
 /*
- * Does what sync_registers() would do if only the address of @event, which is armed, has
- * changed.  Returns false, and does nothing, if more than that may have changed.
- *
- * An NMI that repoints meanwhile finds that registers are being written and leaves the
- * rest to the loop, as it does during sync_if_stale().
+ * Returns true if @hw is armed in its slot, the registers are in line with the wanted
+ * view, and no interrupted code is about to change that.
  */
-static __always_inline bool move_armed(struct cpu_regs *regs, struct perf_event *event)
+static __always_inline bool is_in_line(const struct cpu_regs *regs,
+				       const struct arch_hw_breakpoint *hw)
 {
-	struct arch_hw_breakpoint *hw = &event->hw.info;
-	int slot = hw->slot;
-	struct bp_reg *reg = &regs->reg[slot];
-
-	/* Interrupted code is about to write registers, or another change is pending. */
 	if (regs->open || regs->syncing || regs->stale || regs->debugging)
 		return false;
-	if (!(regs->armed_slots & BIT(slot)) || reg->armed_for != hw)
-		return false;
+	return (regs->armed_slots & BIT(hw->slot)) && regs->reg[hw->slot].armed_for == hw;
+}
 
+/* An NMI that repoints meanwhile leaves the registers to sync_if_stale(). */
+static __always_inline void begin_move(struct cpu_regs *regs)
+{
 	WRITE_ONCE(regs->syncing, true);
 	barrier();
-	apply_version(hw, event->hw.bp_versions);
-	if (likely(hw->ctl == reg->hw.ctl && hw->mask == reg->hw.mask))
-		write_address(regs, slot, hw->address);
-	else
-		WRITE_ONCE(regs->stale, true);
+}
+
+static __always_inline void end_move(struct cpu_regs *regs)
+{
 	barrier();
 	WRITE_ONCE(regs->syncing, false);
 	barrier();
 	if (unlikely(READ_ONCE(regs->stale)))
 		sync_if_stale(regs);
+}
+
+/*
+ * Does what sync_registers() would do if only the address of @event, which is armed, has
+ * changed.  Returns false, and does nothing, if more than that may have changed.
+ */
+static __always_inline bool move_armed(struct cpu_regs *regs, struct perf_event *event)
+{
+	struct arch_hw_breakpoint *hw = &event->hw.info;
+
+	if (!is_in_line(regs, hw))
+		return false;
+
+	begin_move(regs);
+	apply_version(hw, event->hw.bp_versions);
+	if (likely(same_control(hw, &regs->reg[hw->slot].hw)))
+		write_address(regs, hw->slot, hw->address);
+	else
+		WRITE_ONCE(regs->stale, true);
+	end_move(regs);
 
 	return true;
 }
@@ -730,17 +751,39 @@ void arch_uninstall_hw_breakpoint(struct perf_event *event)
 	want_changed(regs);
 }
 
+/* In a batch of its own, unless one is open: an NMI must not apply half of the change. */
+static noinline void change_in_batch(struct cpu_regs *regs, struct arch_hw_breakpoint *to,
+				     const struct arch_hw_breakpoint *hw)
+{
+	bool open = regs->open;
+	int slot = to->slot;
+
+	WRITE_ONCE(regs->open, true);
+	barrier();
+	*to = *hw;
+	to->slot = slot;
+	barrier();
+	WRITE_ONCE(regs->open, open);
+	want_changed(regs);
+}
+
 void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_breakpoint *hw)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
-	int slot = event->hw.info.slot;
+	struct arch_hw_breakpoint *to = &event->hw.info;
 
 	lockdep_assert_irqs_disabled();
-	WARN_ON_ONCE(!regs->open || regs->wanted.slot[slot].event != event);
+	WARN_ON_ONCE(regs->wanted.slot[to->slot].event != event);
 
-	event->hw.info = *hw;
-	event->hw.info.slot = slot;
-	want_changed(regs);
+	/* Fast path: one write to DRn is atomic. */
+	if (is_in_line(regs, to) && same_control(to, hw)) {
+		begin_move(regs);
+		to->address = hw->address;
+		write_address(regs, to->slot, hw->address);
+		end_move(regs);
+	} else {
+		change_in_batch(regs, to, hw);
+	}
 }
 
 void arch_hw_breakpoint_begin(void)

@@ -100,8 +100,8 @@ void arch_hw_breakpoint_repoint(struct perf_event *bp);
  * @bp: the breakpoint, which keeps its slot
  * @hw: its new translation
  *
- * Called between arch_hw_breakpoint_begin() and arch_hw_breakpoint_commit(): at any
- * other time an NMI might bring the registers in line with half of the change.
+ * If a batch is open, arch_hw_breakpoint_commit() writes the registers. An NMI sees
+ * all of the change or nothing.
  *
  * Context: Interrupts off.
  */

@@ -317,6 +317,50 @@ static void data_next_to_entry_data_is_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)dr_test_words, 8, HW_BREAKPOINT_W), 0);
 }
 
+static void expect_moved(struct kunit *test, const struct arch_hw_breakpoint *hw,
+			 unsigned long addr)
+{
+	struct arch_hw_breakpoint to;
+
+	memset(&to, 0xff, sizeof(to));
+	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(hw, addr, &to), 0);
+	KUNIT_EXPECT_EQ(test, to.address, addr);
+	KUNIT_EXPECT_EQ(test, to.mask, hw->mask);
+	KUNIT_EXPECT_EQ(test, (unsigned int)to.ctl, (unsigned int)hw->ctl);
+}
+
+/* To move is to parse with another address; the mask needs no processor that has one. */
+static void a_moved_breakpoint_keeps_all_but_the_address(struct kunit *test)
+{
+	const struct arch_hw_breakpoint page = {
+		.address = 0x10000, .mask = 4095, .ctl = DR_LEN_1 | DR_RW_WRITE,
+	};
+	const struct arch_hw_breakpoint word = {
+		.address = 0x10000, .ctl = DR_LEN_8 | DR_RW_READ,
+	};
+	const struct arch_hw_breakpoint code = { .address = 0x10000 };
+	struct arch_hw_breakpoint to;
+	int cpu;
+
+	expect_moved(test, &page, 0x30000);
+	expect_moved(test, &word, 0x30008);
+	expect_moved(test, &word, (unsigned long)dr_test_words);
+	expect_moved(test, &code, 0x30003);
+	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&page, 0x30008, &to), -EINVAL);
+	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&word, 0x30004, &to), -EINVAL);
+
+	/* What cannot be parsed cannot be moved to. */
+	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&code, (unsigned long)__entry_text_start,
+						      &to), -EINVAL);
+	for_each_possible_cpu(cpu) {
+		unsigned long addr = (unsigned long)per_cpu_ptr(&cpu_dr7, cpu);
+
+		KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&word, addr, &to), -EINVAL);
+		KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&page, ALIGN_DOWN(addr, 4096), &to),
+				-EINVAL);
+	}
+}
+
 static void an_instruction_on_the_kprobe_blacklist_is_refused(struct kunit *test)
 {
 	unsigned long entry = (unsigned long)__entry_text_start;
@@ -639,6 +683,64 @@ static void nothing_is_written_before_commit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, gone.dr7, gone.cpu_dr7);
 	KUNIT_EXPECT_EQ(test, back.dr7, before.dr7);
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 0), 1);
+}
+
+/* Changes the address of @bp, which is armed, to that of word @i. */
+static void change_to_word(struct perf_event *bp, int i)
+{
+	struct arch_hw_breakpoint hw = bp->hw.info;
+
+	hw.address = (unsigned long)&dr_test_words[i];
+	arch_hw_breakpoint_change(bp, &hw);
+}
+
+static void change_of_address_writes_nothing_before_commit(struct kunit *test)
+{
+	struct perf_event *bp = dr_test_arm_word(test, 0);
+	struct dr_test_regs before, open, after;
+
+	local_irq_disable();
+	dr_test_read_regs(&before);
+	arch_hw_breakpoint_begin();
+	change_to_word(bp, 1);
+	dr_test_read_regs(&open);
+	arch_hw_breakpoint_commit();
+	dr_test_read_regs(&after);
+	change_to_word(bp, 0);
+	local_irq_enable();
+
+	KUNIT_EXPECT_MEMEQ(test, &open, &before, sizeof(open));
+	KUNIT_EXPECT_EQ(test, after.dr7, before.dr7);
+	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&after, &dr_test_words[1]), bp->hw.info.slot);
+}
+
+static void change_of_address_writes_one_register(struct kunit *test)
+{
+	struct perf_event *bp = dr_test_arm_word(test, 0);
+	struct dr_test *f = test->priv;
+	struct dr_test_regs after;
+	bool mark_stands;
+	int hits;
+
+	dr_test_arm_word(test, 1);
+
+	local_irq_disable();
+	dr_test_mark_dr7();
+	change_to_word(bp, 2);
+	mark_stands = dr_test_dr7_mark_stands();
+	dr_test_read_regs(&after);
+	atomic_set(&f->hits[0].nr, 0);
+	dr_test_write_word(2);
+	hits = dr_test_take_hits(f, 0);
+	change_to_word(bp, 0);
+	local_irq_enable();
+
+	KUNIT_EXPECT_TRUE(test, mark_stands);
+	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&after, &dr_test_words[2]), bp->hw.info.slot);
+	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&after), 2);
+	KUNIT_EXPECT_EQ(test, hits, 1);
+	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 0), 1);
+	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 1), 1);
 }
 
 static void equal_set_needs_no_register_write(struct kunit *test)
@@ -1156,6 +1258,7 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_long_range_needs_address_masks),
 	KUNIT_CASE(data_read_by_db_entry_is_refused),
 	KUNIT_CASE(data_next_to_entry_data_is_accepted),
+	KUNIT_CASE(a_moved_breakpoint_keeps_all_but_the_address),
 	KUNIT_CASE(an_instruction_on_the_kprobe_blacklist_is_refused),
 	KUNIT_CASE(the_kernel_begins_where_user_space_ends),
 	KUNIT_CASE(range_that_reaches_into_the_kernel_is_a_kernel_range),
@@ -1168,6 +1271,8 @@ static struct kunit_case x86_hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(task_switch_disarms_breakpoints_of_the_previous_task),
 	KUNIT_CASE(an_instruction_breakpoint_is_hit_at_each_call),
 	KUNIT_CASE(nothing_is_written_before_commit),
+	KUNIT_CASE(change_of_address_writes_nothing_before_commit),
+	KUNIT_CASE(change_of_address_writes_one_register),
 	KUNIT_CASE(equal_set_needs_no_register_write),
 	KUNIT_CASE(any_set_of_breakpoints_can_replace_any_other),
 	KUNIT_CASE(breakpoints_return_to_their_slots_after_all_were_off),

@@ -197,6 +197,73 @@ static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test
 	unregister_wide_hw_breakpoint(set);
 }
 
+/* struct change - argument of load_by_change() */
+struct change {
+	struct perf_event		*bp;
+	struct arch_hw_breakpoint	hw;
+};
+
+static void load_by_change(unsigned long arg)
+{
+	struct change *change = (struct change *)arg;
+
+	arch_hw_breakpoint_change(change->bp, &change->hw);
+}
+
+/* Changes @change->bp in single steps, at one of which @st->bp is repointed. */
+static void expect_both_changes(struct kunit *test, struct stepper *st, struct change *change)
+{
+	struct dr_test_regs regs;
+	int slot;
+
+	st->count = 0;
+	local_irq_disable();
+	step_through(load_by_change, (unsigned long)change);
+	dr_test_read_regs(&regs);
+	local_irq_enable();
+
+	slot = dr_test_slot_at(&regs, (void *)st->attr[st->now].bp_addr);
+	KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "%d", st->when);
+	KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), 2, "%d", st->when);
+	KUNIT_EXPECT_EQ_MSG(test, dr_test_slot_at(&regs, (void *)change->hw.address),
+			    change->bp->hw.info.slot, "%d", st->when);
+	KUNIT_EXPECT_GE_MSG(test, slot, 0, "%d", st->when);
+	if (slot >= 0)
+		KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), st->ctl[st->now]);
+}
+
+static void repoint_during_change_of_another_breakpoint_is_applied(struct kunit *test)
+{
+	struct dr_test *f = test->priv;
+	struct perf_event * __percpu *set;
+	struct change change = { };
+	struct stepper st = {
+		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
+		.attr	= {
+			dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W),
+			dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_RW),
+		},
+		.ctl	= { DR_LEN_8 | DR_RW_WRITE, DR_LEN_8 | DR_RW_READ },
+		.every_step = true,
+	};
+
+	set = register_wide_hw_breakpoint(&st.attr[0], dr_test_record_hit, &f->hits[0]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	st.bp = *per_cpu_ptr(set, f->cpu);
+	change.bp = dr_test_arm_word(test, 2);
+	change.hw = change.bp->hw.info;
+	register_die_notifier(&st.nb);
+
+	for (st.when = 0; st.when <= st.count; st.when++) {
+		change.hw.address = (unsigned long)&dr_test_words[2 + st.when % 2];
+		expect_both_changes(test, &st, &change);
+	}
+	KUNIT_EXPECT_GT(test, st.when, 10);
+
+	unregister_die_notifier(&st.nb);
+	unregister_wide_hw_breakpoint(set);
+}
+
 /* ---- Cases: data that NMI entry accesses ---- */
 
 /**
@@ -518,6 +585,7 @@ static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 
 static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_two_ranges),
+	KUNIT_CASE(repoint_during_change_of_another_breakpoint_is_applied),
 	KUNIT_CASE_SLOW(nmi_entry_accesses_no_data_that_can_be_watched),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
 	KUNIT_CASE(dr6_bit_of_a_disarmed_slot_is_ignored),

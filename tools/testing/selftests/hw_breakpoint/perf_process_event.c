@@ -544,11 +544,6 @@ TEST_F(process, unsupported_requests_are_refused)
 	attr.config |= BP_FLEXIBLE;
 	EXPECT_EQ(-EOPNOTSUPP, bp_open(&attr, 0, -1));
 	attr = self->attr;
-	attr.config |= SIGTRAP_QUEUE;
-	attr.sigtrap = 1;
-	attr.remove_on_exec = 1;
-	EXPECT_EQ(-EOPNOTSUPP, bp_open(&attr, 0, -1));
-	attr = self->attr;
 	attr.inherit = 1;
 	EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, 0));

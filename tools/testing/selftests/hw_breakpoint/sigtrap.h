@@ -168,8 +168,8 @@ void send_trap_to_self(void);
 
 /* ------------------------------------------------------------------------- events */
 
-/* Events that are opened from now on have SIGTRAP_QUEUE. */
-extern bool queue;
+/* Events that are opened from now on have SIGTRAP_QUEUE, and are of the process. */
+extern bool queue, process;
 
 struct perf_event_attr trap_attr(const void *addr, unsigned long data);
 struct perf_event_attr word_attr(int i);

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events of a process with attr.sigtrap and bit 2 of attr.config.
+ *
+ * The rule: each hit gives a signal to the thread that made it, with the address and
+ * sig_data of the time of the hit. Each thread stores a limited number of hits of each
+ * event until their signals can be sent, whatever other threads store; hits that are
+ * lost are counted by the event that the user holds.
+ */
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include "sigtrap.h"
+
+/* Hits that the kernel makes for a thread are stored here until it returns to user mode. */
+#define KEPT_IN_KERNEL		4
+
+#define THREADS			4
+
+FIXTURE(queue)
+{
+	struct bp_worker w[THREADS];
+	int fd;
+};
+
+FIXTURE_SETUP(queue)
+{
+	struct rlimit no_core = { };
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	ASSERT_TRUE(!!bp_map_page(PROT_READ | PROT_WRITE));
+	handle_traps(SA_RESTART);
+	queue = true;
+	process = true;
+	self->fd = watch(0);
+	ASSERT_LE(0, self->fd);
+	/* The stores of a worker are those of the loops below. */
+	for (int i = 0; i < THREADS; i++)
+		ASSERT_EQ(0, bp_start_thread(&self->w[i], worker, (void *)ASYNC));
+}
+
+FIXTURE_TEARDOWN(queue)
+{
+	in_handler = NULL;
+	unblock();
+	bp_teardown(_metadata);
+}
+
+static void hit_often(struct bp_worker *w, int hits)
+{
+	for (int i = 0; i < hits; i++)
+		bp_do(w, W_HIT_0);
+}
+
+static long signals_of_unblock(struct bp_worker *w)
+{
+	bp_do(w, W_FORGET);
+	return bp_do(w, W_UNBLOCK);
+}
+
+/* -------------------------------------------------------------------------- limits */
+
+/* A thread that stores as many hits as it can takes nothing from another one. */
+TEST_F(queue, each_thread_stores_its_own_hits)
+{
+	long kept = 0, n;
+
+	for (int i = 0; i < THREADS; i++) {
+		bp_do(&self->w[i], W_BLOCK);
+		hit_often(&self->w[i], KEPT_MAX + 1);
+		block();
+		bp_store_times(word(0), 1, 2);
+		unblock();
+		EXPECT_EQ(2 * (i + 1), nr_seen);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		n = signals_of_unblock(&self->w[i]);
+		EXPECT_LE(KEPT_MIN, n);
+		EXPECT_GE(KEPT_MAX, n);
+		kept += n;
+	}
+	EXPECT_EQ(THREADS * (KEPT_MAX + 3), bp_hits(self->fd).count);
+	EXPECT_EQ(THREADS * (KEPT_MAX + 1) - kept, bp_hits(self->fd).lost);
+	/* No thread has anything left. */
+	for (int i = 0; i < THREADS; i++) {
+		bp_do(&self->w[i], W_FORGET);
+		EXPECT_EQ(1, bp_do(&self->w[i], W_HIT_0));
+		EXPECT_EQ(0, bp_stop(&self->w[i]));
+	}
+}
+
+TEST_F(queue, each_event_has_its_own_queue)
+{
+	int other = watch(1);
+
+	ASSERT_LE(0, other);
+	block();
+	bp_store_times(word(0), 1, KEPT_MAX + 10);
+	bp_store_times(word(1), 1, 10);
+	EXPECT_TRUE(is_pending());
+	unblock();
+	EXPECT_EQ(0, bp_hits(other).lost);
+	EXPECT_LE(10, bp_hits(self->fd).lost);
+	EXPECT_GE(11, bp_hits(self->fd).lost);
+	ASSERT_EQ(nr_seen, KEPT_MAX + 20 - bp_hits(self->fd).lost);
+	for (int i = 0; i < nr_seen; i++)
+		expect_word(_metadata, i, i >= nr_seen - 10, ASYNC);
+}
+
+/* An event that does not queue is not hindered, and its hits still coalesce. */
+TEST_F(queue, full_queue_does_not_hinder_other_events)
+{
+	int other;
+
+	queue = false;
+	other = watch(1);
+	ASSERT_LE(0, other);
+	block();
+	bp_store_times(word(0), 1, KEPT_MAX + 10);
+	bp_store_times(word(1), 1, 10);
+	unblock();
+	EXPECT_EQ(0, bp_hits(other).lost);
+	EXPECT_EQ(10, bp_hits(other).count);
+	ASSERT_EQ(nr_seen, KEPT_MAX + 10 - bp_hits(self->fd).lost);
+	forget_seen();
+	bp_store(word(1), 1);
+	ASSERT_EQ(1, nr_seen);
+	expect_word(_metadata, 0, 1, SYNC);
+}
+
+/* An event of a thread and one of its process give their signals independently. */
+TEST_F(queue, events_of_thread_and_process)
+{
+	int other;
+
+	process = false;
+	other = watch(1);
+	ASSERT_LE(0, other);
+	block();
+	for (int i = 0; i < 10; i++) {
+		bp_store(word(0), 1);
+		bp_store(word(1), 1);
+	}
+	unblock();
+	EXPECT_EQ(20, nr_seen);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
+	EXPECT_EQ(0, bp_hits(other).lost);
+}
+
+TEST_F(queue, hits_by_the_kernel)
+{
+	struct iovec iov[16];
+	int in[2], fd;
+
+	BP_NEED_ROOT();
+	close(self->fd);
+	fd = watch_kernel(0, HW_BREAKPOINT_W);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(in));
+	for (int i = 0; i < 16; i++)
+		iov[i] = (struct iovec){ word(0), 1 };
+	for (int hits = 1; hits <= 16; hits *= 2) {
+		struct bp_hits before = bp_hits(fd), after;
+
+		forget_seen();
+		ASSERT_EQ(hits, write(in[1], "0123456789abcdef", hits));
+		EXPECT_EQ(hits, readv(in[0], iov, hits));
+		after = bp_hits(fd);
+		EXPECT_EQ(hits, after.count - before.count);
+		EXPECT_EQ(hits < KEPT_IN_KERNEL ? hits : KEPT_IN_KERNEL, nr_seen);
+		EXPECT_EQ(hits - nr_seen, after.lost - before.lost);
+	}
+}
+
+/* ------------------------------------------------------------- order and attributes */
+
+static int fd_to_modify;
+
+static void hit_and_modify_in_the_first(int nr)
+{
+	struct perf_event_attr attr;
+
+	if (nr)
+		return;
+	for (int i = 1; i < W_HITS; i++) {
+		attr = word_attr(i);
+		bp_store(word(i - 1), 1);
+		bp_modify(fd_to_modify, &attr);
+	}
+	bp_store(word(W_HITS - 1), 1);
+}
+
+/* A queued hit keeps address and sig_data of its time. */
+TEST_F(queue, hits_of_a_handler_come_after_it)
+{
+	fd_to_modify = self->fd;
+	in_handler = hit_and_modify_in_the_first;
+	store_step(word(0));
+	EXPECT_EQ(1, steps);
+	ASSERT_EQ(1 + W_HITS, nr_seen);
+	expect_word(_metadata, 0, 0, SYNC);
+	for (int i = 0; i < W_HITS; i++)
+		expect_word(_metadata, i + 1, i, ASYNC);
+	for (int i = 0; i < nr_seen; i++)
+		EXPECT_EQ(0, seen[i].depth);
+}
+
+TEST_F(queue, signals_are_taken_one_after_the_other)
+{
+	struct trap_info info;
+
+	ASSERT_LE(0, watch(1));
+	ASSERT_LE(0, watch(2));
+	block();
+	send_trap_to_self();
+	for (int round = 0; round < 5; round++)
+		hit_words();
+	EXPECT_EQ(SI_TKILL, take_pending(NULL));
+	for (int i = 0; i < 5 * W_HITS; i++) {
+		ASSERT_EQ(TRAP_PERF, take_pending(&info));
+		EXPECT_EQ((unsigned long)word(i % W_HITS), info.addr);
+		EXPECT_EQ(DATA(i % W_HITS), info.data);
+		EXPECT_EQ(ASYNC, info.flags);
+	}
+	EXPECT_EQ(-EAGAIN, take_pending(NULL));
+	unblock();
+	EXPECT_EQ(0, nr_seen);
+}
+
+TEST_F(queue, ignored_hits_are_dropped)
+{
+	block();
+	bp_store_times(word(0), 1, 10);
+	signal(SIGTRAP, SIG_IGN);
+	unblock();
+	handle_traps(SA_RESTART);
+	EXPECT_EQ(0, nr_seen);
+	bp_store(word(0), 1);
+	EXPECT_EQ(1, nr_seen);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
+}
+
+/* -------------------------------------------------------------- hits that are dropped */
+
+/* The main thread ends the event while others have hits; the pending signal stays. */
+static void end_with_hits(struct __test_metadata *_metadata, FIXTURE_DATA(queue) *self,
+			  void (*end)(FIXTURE_DATA(queue) *self))
+{
+	for (int i = 0; i < THREADS; i++) {
+		bp_do(&self->w[i], W_FORGET);
+		bp_do(&self->w[i], W_BLOCK);
+		hit_often(&self->w[i], 10 + i);
+	}
+	end(self);
+	for (int i = 0; i < THREADS; i++)
+		EXPECT_EQ(1, bp_do(&self->w[i], W_UNBLOCK));
+}
+
+static void disable_and_enable(FIXTURE_DATA(queue) *self)
+{
+	bp_disable(self->fd);
+	bp_enable(self->fd);
+}
+
+static void close_and_open(FIXTURE_DATA(queue) *self)
+{
+	close(self->fd);
+	self->fd = watch(0);
+}
+
+TEST_F(queue, disable_drops_the_hits_of_all_threads)
+{
+	end_with_hits(_metadata, self, disable_and_enable);
+	end_with_hits(_metadata, self, disable_and_enable);
+}
+
+TEST_F(queue, close_drops_the_hits_of_all_threads)
+{
+	for (int i = 0; i < 5; i++)
+		end_with_hits(_metadata, self, close_and_open);
+}
+
+/* A thread with hits that exits takes them along; the event goes on. */
+TEST_F(queue, exit_drops_the_hits_of_the_thread)
+{
+	struct bp_worker w;
+
+	for (int i = 0; i < 20; i++) {
+		ASSERT_EQ(0, bp_start_thread(&w, worker, NULL));
+		bp_do(&w, W_BLOCK);
+		hit_often(&w, 10);
+		EXPECT_EQ(0, bp_stop(&w));
+		EXPECT_FALSE(is_pending());
+	}
+	EXPECT_EQ(0, nr_seen);
+	bp_store(word(0), 1);
+	EXPECT_EQ(1, nr_seen);
+	EXPECT_EQ(201, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
+}
+
+static int has_nothing_due(void *arg)
+{
+	CHECK(!is_pending());
+	unblock();
+	CHECK(!is_pending());
+	CHECK(nr_seen == 0);
+	return 0;
+}
+
+TEST_F(queue, child_has_nothing_due)
+{
+	struct bp_worker w;
+
+	block();
+	bp_store_times(word(0), 1, 10);
+	EXPECT_EQ(0, bp_in_child(has_nothing_due, NULL));
+	/* A new thread inherits the mask, but no hit. */
+	ASSERT_EQ(0, bp_start_thread(&w, worker, NULL));
+	EXPECT_EQ(0, bp_do(&w, W_PENDING));
+	EXPECT_EQ(0, bp_do(&w, W_UNBLOCK));
+	EXPECT_EQ(1, bp_do(&w, W_HIT_0));
+	EXPECT_EQ(0, bp_stop(&w));
+	unblock();
+	EXPECT_EQ(10, nr_seen);
+}
+
+static long exec_when_told(int cmd, void *arg)
+{
+	block();
+	bp_store_times(word(0), 1, 100);
+	return exec_self("clean");
+}
+
+static int exec_with_hits(void *arg)
+{
+	struct bp_worker w;
+
+	CHECK(watch(0) >= 0);
+	block();
+	bp_store_times(word(0), 1, 10);
+	if (!arg)
+		return exec_self("clean");
+	CHECK(!bp_start_thread(&w, exec_when_told, NULL));
+	bp_do(&w, 0);
+	return 1;
+}
+
+TEST_F(queue, exec_drops_the_hits_of_all_threads)
+{
+	EXPECT_EQ(0, bp_in_child(exec_with_hits, NULL));
+	EXPECT_EQ(0, bp_in_child(exec_with_hits, (void *)1));
+}
+
+/* -------------------------------------------------------------------------- storms */
+
+#define STORM_THREADS		16
+#define ROUNDS			60
+
+struct storm {
+	int fd;
+	long signals;
+	long wrong;
+	int ended;
+};
+
+/* Each round is short enough for the queue. */
+static void *store_and_unblock(void *arg)
+{
+	struct storm *storm = arg;
+	long wrong = 0, total = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		forget_seen();
+		if (i % 3)
+			block();
+		for (int k = 0; k < i % KEPT_MIN; k++) {
+			bp_store(word(0), 1);
+			bp_store(word(1), 1);
+			if (k == i % 8)
+				sched_yield();
+		}
+		unblock();
+		for (int k = 0; k < nr_seen; k++)
+			wrong += !was_seen(k, word(0), DATA(0), i % 3 ? ASYNC : SYNC) &&
+				 !was_seen(k, word(1), DATA(1), i % 3 ? ASYNC : SYNC);
+		total += nr_seen;
+	}
+	__atomic_add_fetch(&storm->wrong, wrong, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&storm->signals, total, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&storm->ended, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void run_storm(struct __test_metadata *_metadata, struct storm *storm,
+		      void (*meanwhile)(struct storm *storm, int round))
+{
+	pthread_t thread[STORM_THREADS];
+	int round = 0;
+
+	for (int i = 0; i < STORM_THREADS; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, store_and_unblock, storm));
+	while (__atomic_load_n(&storm->ended, __ATOMIC_ACQUIRE) < STORM_THREADS) {
+		meanwhile(storm, round++);
+		sched_yield();
+	}
+	for (int i = 0; i < STORM_THREADS; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(0, storm->wrong);
+}
+
+static void do_nothing(struct storm *storm, int round)
+{
+	nap();
+}
+
+TEST_F(queue, storm)
+{
+	struct storm storm = { };
+	long hits = 0;
+
+	for (int i = 0; i < ROUNDS; i++)
+		hits += STORM_THREADS * (i % KEPT_MIN);
+	run_storm(_metadata, &storm, do_nothing);
+	EXPECT_EQ(hits, storm.signals);
+	EXPECT_EQ(hits, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
+}
+
+static void modify_it(struct storm *storm, int round)
+{
+	struct perf_event_attr attr = word_attr(round % 2);
+
+	bp_modify(storm->fd, &attr);
+}
+
+/* Each hit gives a signal or is lost, whatever address was watched when it was made. */
+TEST_F(queue, storm_while_it_is_modified)
+{
+	struct storm storm = { .fd = self->fd };
+
+	run_storm(_metadata, &storm, modify_it);
+	EXPECT_EQ(storm.signals + bp_hits(self->fd).lost, bp_hits(self->fd).count);
+}
+
+static void close_it(struct storm *storm, int round)
+{
+	close(storm->fd);
+	storm->fd = watch(0);
+}
+
+TEST_F(queue, storm_while_it_is_closed)
+{
+	struct storm storm = { .fd = self->fd };
+
+	run_storm(_metadata, &storm, close_it);
+	EXPECT_LE(0, storm.fd);
+	forget_seen();
+	bp_store(word(0), 1);
+	EXPECT_EQ(1, nr_seen);
+}
+
+TEST_HARNESS_MAIN
