@@ -659,7 +659,8 @@ static void debugger_breakpoint_that_is_removed_during_its_claim_keeps_none(stru
 	int i;
 
 	KUNIT_ASSERT_EQ(test, register_kprobe(&kp), 0);
-	removed_in_claim = set_in_claim = -1;
+	removed_in_claim = -1;
+	set_in_claim = -1;
 	KUNIT_EXPECT_EQ(test, kgdb_set_word_early(HBP_NUM), 0);
 	kgdb_arch_late();
 	unregister_kprobe(&kp);
