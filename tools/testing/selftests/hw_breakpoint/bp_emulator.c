@@ -17,6 +17,11 @@ bool bp_emulated(void)
 	return !memcmp(sig, "TCGTCGTCGTCG", sizeof(sig));
 }
 
+int bp_attempts(void)
+{
+	return bp_emulated() ? 4 : 1;
+}
+
 /*
  * The first event of a task in the system patches the scheduler (static keys), and the
  * last one patches it back. QEMU TCG sometimes executes the int3 that is there
