@@ -10,7 +10,8 @@
  * breakpoint rarely has to evict a flexible one.
  *
  * perf rotates flexible breakpoints within a *rotation group*: the breakpoints
- * of one context whose groups are led by events of one PMU.  It does not rotate
+ * of one context whose groups are led by events of one PMU, but those of a process
+ * are a rotation group of their own on each CPU.  It does not rotate
  * between rotation groups: it schedules them in a fixed order, and does not
  * rotate a rotation group whose members all have a register.  Therefore each
  * rotation group has a priority that changes with each epoch, about every
@@ -61,7 +62,7 @@ struct bp_assigned {
 	unsigned int		available;
 	const struct perf_event_context *available_ctx;
 
-	const struct perf_event_pmu_context *refused;
+	const void		*refused;
 	u32			refused_epoch;
 	unsigned int		refused_need;
 };
@@ -94,9 +95,12 @@ static bool is_flexible(const struct perf_event *event)
 
 /* ---- Priorities of rotation groups ---- */
 
-static const struct perf_event_pmu_context *rotation_group(const struct perf_event *bp)
+/* Registers are assigned by CPU, so that the process stands for its events on a CPU. */
+static const void *rotation_group(const struct perf_event *bp)
 {
-	return bp->group_leader->pmu_ctx;
+	const struct perf_event *leader = bp->group_leader;
+
+	return leader->process ? (const void *)leader->process : leader->pmu_ctx;
 }
 
 static u32 priority(const struct perf_event *bp, u32 epoch)
@@ -346,12 +350,14 @@ void bp_sched_out(struct perf_event *bp)
 static void evict_excess(unsigned int class)
 {
 	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[class]);
+	struct perf_event *bp;
 	unsigned int i;
 
 	for (i = 0; i < BP_SLOTS_MAX; i++) {
 		if (assigned->nr_flexible <= available(assigned, class, perf_cpu_task_ctx()))
 			break;
-		perf_pmu_resched(rotation_group(flexible_entry(assigned->flexible.next))->pmu);
+		bp = flexible_entry(assigned->flexible.next);
+		perf_pmu_resched(bp->group_leader->pmu_ctx->pmu);
 	}
 }
 

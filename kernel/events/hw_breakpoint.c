@@ -47,16 +47,11 @@ static void hw_breakpoint_unreserve(struct perf_event *bp)
 	bp_slots_release(&bp_machine, &bp->bp_claim);
 }
 
-/* Events of a process are in no tree that is rotated. */
 static int check_process(const struct perf_event *bp)
 {
-	const struct perf_event_attr *attr = &bp->attr;
-
-	if (!hw_breakpoint_is_process(attr))
+	if (!hw_breakpoint_is_process(&bp->attr))
 		return 0;
-	if (!bp->hw.target || attr->inherit)
-		return -EINVAL;
-	return hw_breakpoint_is_flexible(attr) ? -EOPNOTSUPP : 0;
+	return bp->hw.target && !bp->attr.inherit ? 0 : -EINVAL;
 }
 
 static int hw_breakpoint_event_init(struct perf_event *bp)

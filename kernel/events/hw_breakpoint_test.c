@@ -1066,18 +1066,13 @@ static unsigned int nr_active(struct kunit *test)
 	return nr;
 }
 
-static void flexible_wide_pinned_or_process_breakpoint_is_refused(struct kunit *test)
+static void flexible_wide_or_pinned_breakpoint_is_refused(struct kunit *test)
 {
 	struct perf_event_attr attr = flexible_watch(&bp_test_words[0]);
 
 	bp_test_expect_wide_refused(test, -EINVAL, attr, NULL);
 	attr.pinned = 1;
 	BP_TEST_EXPECT_REFUSED(test, -EINVAL,
-			       register_user_hw_breakpoint(&attr, bp_test_record_hit, NULL,
-							   current));
-	attr.pinned = 0;
-	attr.config |= HW_BREAKPOINT_PROCESS;
-	BP_TEST_EXPECT_REFUSED(test, -EOPNOTSUPP,
 			       register_user_hw_breakpoint(&attr, bp_test_record_hit, NULL,
 							   current));
 }
@@ -1381,7 +1376,7 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(release_wide_bp_slot_releases_the_claim),
 	KUNIT_CASE(a_task_that_exits_gives_its_registers_back),
 	KUNIT_CASE(modify_after_task_exit_claims_nothing),
-	KUNIT_CASE(flexible_wide_pinned_or_process_breakpoint_is_refused),
+	KUNIT_CASE(flexible_wide_or_pinned_breakpoint_is_refused),
 	KUNIT_CASE(a_breakpoint_of_a_process_watches_on_every_cpu),
 	KUNIT_CASE(a_breakpoint_of_a_process_is_disabled_on_every_cpu),
 	KUNIT_CASE(a_hit_beyond_the_limit_does_not_make_a_reset_count_negative),

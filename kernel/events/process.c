@@ -44,16 +44,13 @@ void perf_process_disable_soon(struct perf_process *process)
 static struct perf_process *create(void)
 {
 	struct perf_process *process;
-	int cpu;
 
-	process = kvzalloc(struct_size(process, events, nr_cpu_ids), GFP_KERNEL_ACCOUNT);
+	process = kvzalloc(struct_size(process, cpus, nr_cpu_ids), GFP_KERNEL_ACCOUNT);
 	if (!process)
 		return NULL;
 
 	mutex_init(&process->mutex);
 	INIT_WORK(&process->limit, disable_at_limit);
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		INIT_LIST_HEAD(&process->events[cpu]);
 	if (hw_breakpoint_init_process(process)) {
 		kvfree(process);
 		return NULL;
@@ -249,7 +246,6 @@ int perf_process_open(struct perf_event *event, struct task_struct *task)
 		return -ESRCH;
 	}
 
-	INIT_LIST_HEAD(&event->process_entry);
 	event->process = process;
 	if (event->cpu == -1)
 		err = alloc_family(event);

@@ -13,29 +13,37 @@
  *
  * No access is missed from the return of open on.  signal_struct::perf_process is set
  * first, and the hook of the scheduler is enabled, with a grace period.  Then an IPI to
- * each CPU puts the event on the list of the CPU and sets perf_cpu_context::process for
- * the thread that runs there.  From then on perf_cpu_context::nr_process is not 0, so
- * that a switch on the CPU compares the process of the next thread, and schedules the
- * event before that thread runs.  All threads share the signal_struct, so it does not
- * matter when a thread was created, or where it was at the time of the IPI.  The list of
- * a CPU that is offline has the event too; perf_event_cpu_returns() schedules it.
+ * each CPU adds the event to the groups of the process there, and sets
+ * perf_cpu_context::process for the thread that runs there.  From then on
+ * perf_cpu_context::nr_process is not 0, so that a switch on the CPU compares the
+ * process of the next thread, and schedules the event before that thread runs.  All
+ * threads share the signal_struct, so it does not matter when a thread was created, or
+ * where it was at the time of the IPI.  The event is added for a CPU that is offline,
+ * too; perf_event_cpu_returns() schedules it.
  *
  * A group consists of events of one process for the same CPUs.  The heads are on one
  * CPU, and on each CPU the members form an ordinary group, which is scheduled as one.
  * The groups of all CPUs change together under perf_process::mutex, under which a
  * group is also read, so that read() adds up groups that are the same.
  *
- * The time of an event stands still while its process does not run on its CPU; so the
- * times of a family add up to the time that threads of the process ran.
+ * A process has a clock on each CPU that stands still while the process does not run
+ * there, and the times of its events on the CPU are times of this clock: so the times
+ * of a family add up to the time that threads of the process ran.
+ *
+ * The groups of a process on a CPU are in a tree of their own, so that a walk along the
+ * groups of the CPU never looks at those of other processes.  When the process of the
+ * CPU changes, the active groups are scheduled out, and those in the tree of the next
+ * process in: first the guaranteed ones, which always fit, then multiplexed groups
+ * (PERF_EV_CAP_MUX) until a few of them do not fit.  Multiplexed groups are rotated
+ * apart from those of the CPU, see PERF_ROTATE_PROCESS.  No step depends on their number.
  *
  * struct perf_process belongs to the signal_struct of the thread group, from the first
  * event on and for the rest of its life; each event refers to a task of the group.
  * exec keeps the signal_struct, whichever thread calls it.
  *
- * Locking: exec_update_lock, perf_process::mutex, ctx->mutex, child_mutex. The list of
- * the events on a CPU is protected by ctx->lock of the CPU. The members of a family
- * change under perf_process::mutex only, while no user has, or none has any more, the
- * head.
+ * Locking: exec_update_lock, perf_process::mutex, ctx->mutex, child_mutex. The groups
+ * on a CPU are protected by ctx->lock of the CPU. The members of a family change under
+ * perf_process::mutex only, while no user has, or none has any more, the head.
  */
 #ifndef _KERNEL_EVENTS_PROCESS_H
 #define _KERNEL_EVENTS_PROCESS_H
@@ -53,6 +61,20 @@
 #endif
 
 /**
+ * struct perf_process_cpu - the events of a process in the context of one CPU
+ * @groups: the groups, pinned or not
+ * @time: the clock of the process, when it last stopped
+ * @offset: what the clock is ahead of perf_event_context::time of the CPU while it runs
+ *
+ * Protected by ctx->lock of the CPU.  perf_event_time_now() reads the clock without it.
+ */
+struct perf_process_cpu {
+	struct perf_event_groups	groups;
+	u64				time;
+	u64				offset;
+};
+
+/**
  * struct perf_process - the events of a process
  * @mutex: see above
  * @heads: the events that users hold, by hlist_entry, which only software events use
@@ -62,7 +84,7 @@
  *	run when a head that may have queued it is freed
  * @rcu: to free it
  * @bp: the registers that breakpoints of the process and of its threads claim
- * @events: by CPU, the events in the context of the CPU
+ * @cpus: by CPU, the events in the context of the CPU
  */
 struct perf_process {
 	struct mutex		mutex;
@@ -73,7 +95,7 @@ struct perf_process {
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	struct bp_process	bp;
 #endif
-	struct list_head	events[];
+	struct perf_process_cpu	cpus[];
 };
 
 /* ---- The registers of breakpoints ---- */

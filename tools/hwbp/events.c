@@ -352,8 +352,8 @@ static int open_threads(struct events *ev, const struct target *t)
 /*
  * Open one event per place for the whole process where the kernel has such events, else
  * one per place and thread. Child processes inherit events of threads alone. The kernel
- * may refuse events of a process for what hwbp asks in addition, such as -F: then events
- * of threads are refused, too, or work.
+ * may refuse events of a process for what hwbp asks in addition: then events of threads
+ * are refused, too, or work.
  */
 static int open_target(struct events *ev, const struct target *t)
 {

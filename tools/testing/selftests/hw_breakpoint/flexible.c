@@ -71,6 +71,14 @@ struct perf_event_attr flexible(int i)
 	return attr;
 }
 
+struct perf_event_attr of_process(int i)
+{
+	struct perf_event_attr attr = flexible(i);
+
+	attr.config |= BP_PROCESS;
+	return attr;
+}
+
 struct perf_event_attr software(__u64 config)
 {
 	struct perf_event_attr attr = bp_attr_sw(config);

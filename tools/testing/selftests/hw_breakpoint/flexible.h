@@ -38,6 +38,7 @@ void set_up(struct __test_metadata *_metadata);
 void tear_down(struct __test_metadata *_metadata);
 struct perf_event_attr guaranteed(int i);
 struct perf_event_attr flexible(int i);
+struct perf_event_attr of_process(int i);
 struct perf_event_attr software(__u64 config);
 struct perf_event_attr inherited(int i);
 int open_flexible(pid_t pid, int on);

@@ -32,12 +32,17 @@ FIXTURE_VARIANT(many)
 	bool breakpoint;
 	/* The breakpoint is disabled. */
 	bool disabled;
+	/* The breakpoint is for the process. */
+	bool process;
 	/* Kind of leader of the few breakpoints that are multiplexed beside these */
 	bool few_led;
 };
 
 FIXTURE_VARIANT_ADD(many, breakpoints) { .breakpoint = true };
 FIXTURE_VARIANT_ADD(many, disabled_breakpoints) { .breakpoint = true, .disabled = true };
+FIXTURE_VARIANT_ADD(many, breakpoints_of_the_process) { .breakpoint = true, .process = true };
+FIXTURE_VARIANT_ADD(many, disabled_breakpoints_of_the_process) {
+	.breakpoint = true, .disabled = true, .process = true };
 FIXTURE_VARIANT_ADD(many, breakpoints_led_by_dummies) {
 	.breakpoint = true, .dummy = true, .few_led = true };
 FIXTURE_VARIANT_ADD(many, disabled_breakpoints_led_by_dummies) {
@@ -67,7 +72,8 @@ FIXTURE_TEARDOWN(many)
 static void open_many(struct __test_metadata *_metadata, FIXTURE_DATA(many) *self,
 		      const FIXTURE_VARIANT(many) *variant)
 {
-	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY), attr = flexible(60);
+	struct perf_event_attr attr = variant->process ? of_process(60) : flexible(60);
+	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
 	int leader = -1;
 
 	attr.disabled = variant->disabled;

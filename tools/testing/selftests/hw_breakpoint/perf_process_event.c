@@ -541,9 +541,6 @@ TEST_F(process, unsupported_requests_are_refused)
 	struct perf_event_attr attr = self->attr, plain = bp_attr_w(self->mem + SECOND, 1);
 	int leader;
 
-	attr.config |= BP_FLEXIBLE;
-	EXPECT_EQ(-EOPNOTSUPP, bp_open(&attr, 0, -1));
-	attr = self->attr;
 	attr.inherit = 1;
 	EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, 0));

@@ -9,7 +9,7 @@
  *	cpu(c) + process(p, c) + thread(t, c) + (any flexible ? 1 : 0) + wide <= registers
  *
  * and then each guaranteed breakpoint counts each access that it is for, whether it is
- * in a group or not.  A debugger takes registers of the thread that it traces.
+ * in a group or not.  Flexible ones are in no group here.  A debugger takes registers of the thread that it traces.
  */
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -140,13 +140,13 @@ static struct entry random_entry(FIXTURE_DATA(matrix) *self)
 	e.process = random_below(self, PROCESSES);
 	if (e.thread == OF_CPU || !random_below(self, 3))
 		e.cpu = random_below(self, self->cpus.nr);
-	e.flexible = e.thread != OF_PROCESS && !random_below(self, 5);
+	e.flexible = !random_below(self, 5);
 	return e;
 }
 
 static bool can_lead(const struct entry *leader, const struct entry *e)
 {
-	return leader != e && leader->fd >= 0 && leader->leader < 0 &&
+	return leader != e && leader->fd >= 0 && leader->leader < 0 && !leader->flexible &&
 	       leader->thread == OF_PROCESS && leader->process == e->process &&
 	       leader->cpu == e->cpu;
 }
@@ -202,7 +202,7 @@ static void change_one(struct __test_metadata *_metadata, FIXTURE_DATA(matrix) *
 		return;
 	}
 	*e = random_entry(self);
-	if (e->thread == OF_PROCESS && random_below(self, 3))
+	if (e->thread == OF_PROCESS && !e->flexible && random_below(self, 3))
 		e->leader = random_leader(self, e);
 	fits = rule_holds(self);
 	fd = open_entry(self, e, nr);
