@@ -321,6 +321,8 @@ int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder
  * dbg_release_wide_bp_slot - release a debugger's claim without waiting
  * @claim: the claim; ignored if it is not held
  *
+ * The caller must not release a claim twice at the same time.
+ *
  * Context: Any.
  * Return: 0; -EBUSY if a stopped CPU holds a lock of the accounting.
  */

@@ -118,6 +118,17 @@ int bp_sched_in(struct perf_event *bp);
 void bp_sched_out(struct perf_event *bp);
 
 /**
+ * bp_debugger_holds - take registers for kernel debuggers, or give them back
+ * @class: class of the registers
+ * @nr: number of registers more that debuggers hold on every CPU; negative: fewer
+ *
+ * From then on bp_sched_in() leaves them free.
+ *
+ * Context: Any.
+ */
+void bp_debugger_holds(unsigned int class, int nr);
+
+/**
  * bp_multiplex_init - initialize the lists of flexible breakpoints
  *
  * Context: Boot.

@@ -24,6 +24,7 @@
  * locked, so a group of either context can be evicted.
  */
 
+#include <linux/atomic.h>
 #include <linux/init.h>
 #include <linux/irq_work.h>
 #include <linux/jhash.h>
@@ -68,6 +69,17 @@ struct bp_assigned {
 };
 
 static DEFINE_PER_CPU(struct bp_assigned [TYPE_MAX], bp_assigned);
+
+/*
+ * Registers of each CPU that perf may assign.  Kernel debuggers arm the others
+ * themselves.
+ */
+static atomic_t bp_perf_slots[TYPE_MAX];
+
+static unsigned int perf_slots(unsigned int class)
+{
+	return atomic_read(&bp_perf_slots[class]);
+}
 
 static inline struct perf_event *flexible_entry(struct list_head *link)
 {
@@ -183,9 +195,7 @@ static bool evict(struct bp_assigned *assigned, struct perf_event *bp)
 static bool evict_for_guaranteed(struct bp_assigned *assigned,
 				 const struct bp_claim_spec *spec)
 {
-	unsigned int slots = bp_machine.class[spec->class].slots;
-
-	while (assigned->weight + spec->weight > slots) {
+	while (assigned->weight + spec->weight > perf_slots(spec->class)) {
 		if (list_empty(&assigned->flexible) ||
 		    !evict(assigned, flexible_entry(assigned->flexible.prev)))
 			return false;
@@ -220,8 +230,8 @@ static bool group_fits(struct perf_event *bp, unsigned int class,
 {
 	struct perf_event_context *ctx = bp->ctx->task ? bp->ctx : perf_cpu_task_ctx();
 	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[class]);
-	unsigned int slots = bp_machine.class[class].slots;
 	unsigned int left = available(assigned, class, ctx), lower;
+	unsigned int slots = perf_slots(class);
 
 	if (need > left)
 		return false;
@@ -250,7 +260,7 @@ static bool group_fits(struct perf_event *bp, unsigned int class,
 static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assigned,
 			       const struct bp_claim_spec *spec)
 {
-	unsigned int slots = bp_machine.class[spec->class].slots, class, need;
+	unsigned int slots = perf_slots(spec->class), class, need;
 	struct perf_event *other;
 	u32 epoch = current_epoch();
 
@@ -274,7 +284,7 @@ static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assign
 static bool has_free_register(const struct bp_assigned *assigned, const struct bp_claim_spec *spec)
 {
 	return !spec->flexible &&
-	       assigned->weight + spec->weight <= bp_machine.class[spec->class].slots;
+	       assigned->weight + spec->weight <= perf_slots(spec->class);
 }
 
 /* Out of line: not needed if a guaranteed breakpoint finds a register. */
@@ -377,11 +387,18 @@ void hw_breakpoint_evict_flexible(void)
 	irq_work_queue(this_cpu_ptr(&bp_evict_work));
 }
 
+void bp_debugger_holds(unsigned int class, int nr)
+{
+	atomic_sub(nr, &bp_perf_slots[class]);
+}
+
 void __init bp_multiplex_init(void)
 {
 	unsigned int class;
 	int cpu;
 
+	for (class = 0; class < TYPE_MAX; class++)
+		atomic_set(&bp_perf_slots[class], bp_machine.class[class].slots);
 	for_each_possible_cpu(cpu) {
 		for (class = 0; class < TYPE_MAX; class++)
 			INIT_LIST_HEAD(&per_cpu(bp_assigned, cpu)[class].flexible);

@@ -290,28 +290,46 @@ int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *hol
 {
 	struct perf_event_attr attr = { .bp_type = holder->bp_type };
 	struct bp_claim_spec spec = bp_claim_spec(&attr);
+	int err;
 
 	claim->holder = holder;
-	return bp_slots_try_reserve(&bp_machine, claim, &spec, -1);
+	err = bp_slots_try_reserve(&bp_machine, claim, &spec, -1);
+	if (!err)
+		bp_debugger_holds(spec.class, spec.weight);
+	return err;
 }
 
 int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder *holder)
 {
 	struct perf_event_attr attr = { .bp_type = holder->bp_type };
 	struct bp_claim_spec spec = bp_claim_spec(&attr);
+	int err;
 
 	claim->holder = holder;
-	return bp_slots_reserve(&bp_machine, claim, &spec, NULL, -1);
+	err = bp_slots_reserve(&bp_machine, claim, &spec, NULL, -1);
+	if (!err)
+		bp_debugger_holds(spec.class, spec.weight);
+	return err;
 }
 
 int dbg_release_wide_bp_slot(struct bp_claim *claim)
 {
-	return bp_slots_try_release(&bp_machine, claim);
+	bool held = claim->held;
+	int err;
+
+	err = bp_slots_try_release(&bp_machine, claim);
+	if (held && !err)
+		bp_debugger_holds(claim->class, -claim->weight);
+	return err;
 }
 
 void dbg_release_wide_bp_slot_late(struct bp_claim *claim)
 {
+	bool held = claim->held;
+
 	bp_slots_release(&bp_machine, claim);
+	if (held)
+		bp_debugger_holds(claim->class, -claim->weight);
 }
 
 /* ---- sysfs ---- */

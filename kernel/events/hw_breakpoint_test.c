@@ -1278,6 +1278,66 @@ static void debugger_claim_evicts_flexible_breakpoints_beside_a_task(struct kuni
 	bp_test_run_anywhere();
 }
 
+struct count_work {
+	struct kthread_work	work;
+	struct kunit		*test;
+	unsigned int		nr;
+};
+
+static void count_work(struct kthread_work *work)
+{
+	struct count_work *count = container_of(work, struct count_work, work);
+
+	preempt_disable();
+	count->nr = nr_active(count->test);
+	preempt_enable();
+}
+
+/* Number of breakpoints that are active while @worker runs */
+static unsigned int nr_active_beside(struct kunit *test, struct kthread_worker *worker)
+{
+	struct count_work count = { .test = test };
+
+	kthread_init_work(&count.work, count_work);
+	kthread_queue_work(worker, &count.work);
+	kthread_flush_work(&count.work);
+
+	return count.nr;
+}
+
+/*
+ * The debugger makes its claim while no task with breakpoints runs, so that no
+ * flexible breakpoint has to be evicted.
+ */
+static void task_that_is_switched_to_leaves_the_debugger_its_register(struct kunit *test)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[100], HW_BREAKPOINT_W);
+	struct kthread_worker *worker = bp_test_start_worker(test);
+	unsigned int slots = bp_test_nr_slots();
+	static struct bp_test_hits hits[BP_SLOTS_MAX + 1];
+	int cpu = bp_test_first_cpu();
+	struct bp_claim claim = { };
+
+	bp_test_run_on(test, cpu);
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(worker->task, cpumask_of(cpu)), 0);
+	attr.pinned = 0;
+	bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit,
+						       &hits[BP_SLOTS_MAX], worker->task));
+	watch_flexible(test, cpu, NULL, slots - 1, hits);
+	KUNIT_EXPECT_EQ(test, nr_active_beside(test, worker), slots);
+
+	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers), 0);
+	KUNIT_EXPECT_EQ(test, nr_active_beside(test, worker), slots - 1);
+	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
+	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
+	bp_test_drop_all(test);
+
+	/* The register is perf's again. */
+	bp_test_fill_task(test, worker->task, 0, hits);
+	KUNIT_EXPECT_EQ(test, nr_active_beside(test, worker), slots);
+	bp_test_run_anywhere();
+}
+
 /* Returns true if each of @nr breakpoints is hit within 20 seconds. */
 static bool all_are_hit(struct bp_test_hits *hits, unsigned int nr)
 {
@@ -1385,6 +1445,7 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(guaranteed_breakpoint_evicts_a_flexible_one_at_once),
 	KUNIT_CASE(debugger_claim_evicts_flexible_breakpoints),
 	KUNIT_CASE(debugger_claim_evicts_flexible_breakpoints_beside_a_task),
+	KUNIT_CASE(task_that_is_switched_to_leaves_the_debugger_its_register),
 	KUNIT_CASE_SLOW(flexible_breakpoints_are_multiplexed),
 	KUNIT_CASE_SLOW(flexible_task_and_cpu_breakpoints_share_a_register),
 	KUNIT_CASE_SLOW(every_request_is_granted_exactly_if_it_fits),
