@@ -1092,7 +1092,8 @@ static void test_cost_is_flat_in_flexible_claims(struct kunit *test)
 	expect_flat(test, &few, &many);
 }
 
-#define SLOW	{ .speed = KUNIT_SPEED_SLOW }
+/* They are about sequences, not about memory or locks: not for a debug kernel. */
+#define VERY_SLOW	{ .speed = KUNIT_SPEED_VERY_SLOW }
 
 static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE_PARAM(test_sequence, sequence_gen_params),
@@ -1109,9 +1110,9 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE(test_try_is_busy_while_a_request_is_under_way),
 	KUNIT_CASE(test_try_release_needs_no_shard_lock),
 	KUNIT_CASE_PARAM(test_malformed_request_is_refused, malformed_gen_params),
-	KUNIT_CASE_PARAM_ATTR(test_every_short_sequence, walk_slots_gen_params, SLOW),
-	KUNIT_CASE_PARAM_ATTR(test_every_small_set, walk_slots_gen_params, SLOW),
-	KUNIT_CASE_PARAM_ATTR(test_random_run, random_run_gen_params, SLOW),
+	KUNIT_CASE_PARAM_ATTR(test_every_short_sequence, walk_slots_gen_params, VERY_SLOW),
+	KUNIT_CASE_PARAM_ATTR(test_every_small_set, walk_slots_gen_params, VERY_SLOW),
+	KUNIT_CASE_PARAM_ATTR(test_random_run, random_run_gen_params, VERY_SLOW),
 	KUNIT_CASE(test_cost_is_flat_in_domains_and_cpus),
 	KUNIT_CASE(test_cost_is_flat_in_flexible_claims),
 	{},

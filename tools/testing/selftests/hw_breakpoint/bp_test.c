@@ -509,22 +509,109 @@ void *bp_map_shared(void)
 	return page == MAP_FAILED ? NULL : page;
 }
 
-void *bp_ksym(const char *name)
+/*
+ * Reading all symbols takes seconds in an emulator, and each test is a process of its
+ * own: the tests of a program share the symbols that were found. Those of modules may
+ * move.
+ */
+#define NR_KSYMS	32
+
+struct ksym {
+	char name[64];
+	unsigned long start;
+	unsigned long end;
+	bool in_module;
+};
+
+static struct ksyms {
+	int nr;
+	struct ksym ksym[NR_KSYMS];
+} *ksyms;
+
+static void __attribute__((constructor)) share_ksyms(void)
 {
-	char line[512], type, sym[256];
-	unsigned long addr, found = 0;
+	void *shared = mmap(NULL, sizeof(*ksyms), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared != MAP_FAILED)
+		ksyms = shared;
+}
+
+static bool recall_ksym(const char *name, struct ksym *ksym)
+{
+	for (int i = 0; ksyms && i < ksyms->nr; i++) {
+		if (!strcmp(ksyms->ksym[i].name, name)) {
+			*ksym = ksyms->ksym[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+static void remember_ksym(const char *name, struct ksym *ksym)
+{
+	if (!ksyms || ksyms->nr == NR_KSYMS || ksym->in_module ||
+	    strlen(name) >= sizeof(ksym->name))
+		return;
+	strcpy(ksym->name, name);
+	ksyms->ksym[ksyms->nr] = *ksym;
+	ksyms->nr++;
+}
+
+/* A line is "address type name", with the name of a module in brackets after a tab. */
+static void read_ksym(FILE *f, const char *name, struct ksym *ksym)
+{
+	char line[512], *rest;
+	unsigned long addr;
+
+	while (!ksym->end && fgets(line, sizeof(line), f)) {
+		addr = strtoul(line, &rest, 16);
+		if (ksym->start) {
+			ksym->end = addr > ksym->start ? addr : 0;
+		} else if (strlen(rest) > 3) {
+			rest += 3;
+			ksym->in_module = strchr(rest, '\t');
+			rest[strcspn(rest, "\t\n")] = '\0';
+			if (!strcmp(rest, name))
+				ksym->start = addr;
+		}
+	}
+}
+
+static bool find_ksym(const char *name, struct ksym *ksym)
+{
 	FILE *f;
 
+	if (recall_ksym(name, ksym))
+		return true;
+	*ksym = (struct ksym) { };
 	f = fopen("/proc/kallsyms", "re");
 	if (!f)
-		return NULL;
-	while (!found && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx %c %255s", &addr, &type, sym) == 3 &&
-		    !strcmp(sym, name))
-			found = addr;
-	}
+		return false;
+	read_ksym(f, name, ksym);
 	fclose(f);
-	return (void *)found;
+	if (!ksym->start)
+		return false;
+	remember_ksym(name, ksym);
+	return true;
+}
+
+void *bp_ksym(const char *name)
+{
+	struct ksym ksym;
+
+	return find_ksym(name, &ksym) ? (void *)ksym.start : NULL;
+}
+
+bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end)
+{
+	struct ksym ksym;
+
+	if (!find_ksym(name, &ksym) || ksym.in_module)
+		return false;
+	*start = ksym.start;
+	*end = ksym.end;
+	return true;
 }
 
 int bp_read_file(const char *path, char *buf, size_t size)

@@ -256,6 +256,9 @@ void *bp_map_shared(void);
 /* The address of a kernel symbol, or NULL. */
 void *bp_ksym(const char *name);
 
+/* The addresses from a symbol, which is not that of a module, to the next one. */
+bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end);
+
 /* Reads or writes a whole small file; the result is 0 or a negative errno. */
 int bp_read_file(const char *path, char *buf, size_t size);
 int bp_write_file(const char *path, const char *text);

@@ -114,24 +114,6 @@ static struct setting settings[] = {
 
 #define NR_SETTINGS	((int)(sizeof(settings) / sizeof(settings[0])))
 
-/* The first kernel symbol after an address */
-static unsigned long next_ksym(unsigned long addr)
-{
-	unsigned long next = ~0UL, at;
-	char line[512];
-	FILE *f;
-
-	f = fopen("/proc/kallsyms", "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		at = strtoul(line, NULL, 16);
-		if (at > addr && at < next)
-			next = at;
-	}
-	if (f)
-		fclose(f);
-	return next;
-}
-
 static int apply_settings(void)
 {
 	int err = 0;
@@ -148,15 +130,15 @@ static int apply_settings(void)
 
 static int write_range(const char *start, const char *end, const char *function)
 {
-	unsigned long from = (unsigned long)bp_ksym(function);
+	unsigned long from, to;
 	char text[24];
 	int err;
 
-	if (!from)
+	if (!bp_ksym_range(function, &from, &to))
 		return -ENOENT;
 	snprintf(text, sizeof(text), "0x%lx", from);
 	err = bp_write_file(start, text);
-	snprintf(text, sizeof(text), "0x%lx", next_ksym(from));
+	snprintf(text, sizeof(text), "0x%lx", to);
 	return err ?: bp_write_file(end, text);
 }
 

@@ -1,0 +1,438 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Changes of kernel text that hwbp shows, and hits that it records as watch events.
+
+. "$(dirname "$0")/hwbp_test.sh"
+
+tracing=/sys/kernel/tracing
+probed=__x64_sys_getpgid
+commands=$tmp/commands
+
+# Runs hwbp text with the commands on standard input, which change text. The commands
+# run in the directory of tracefs.
+text()
+{
+	cat >"$commands"
+	run "$hwbp" text -o "$report" "$@" -- sh -c "cd $tracing && . $commands"
+}
+
+# If the kernel cannot record changes of text, sets $skip and fails. Tries this only
+# once, because hwbp text reads all kernel symbols, which takes long.
+can_listen()
+{
+	if [ -z "${tried_to_listen:-}" ]; then
+		tried_to_listen=yes
+		run "$hwbp" text -q -t 0.01
+		if grep -q "does not record changes of its text" "$err"; then
+			cannot_listen="this kernel refuses attr.text_poke"
+		elif [ ! -e $tracing/kprobe_events ] || [ ! -e $tracing/set_ftrace_filter ]; then
+			cannot_listen="this kernel has no kprobe events or no function tracer"
+		fi
+	fi
+	skip=${cannot_listen:-}
+	[ -z "$skip" ]
+}
+
+# Commands that set a kprobe in the probed function, not at the location that the
+# function tracer uses, and remove it.
+set_probe='for at in 5 9; do
+	echo "p:hwbp_test '$probed'+$at" >kprobe_events 2>/dev/null && break
+done
+echo 1 >events/kprobes/hwbp_test/enable'
+clear_probe='echo 0 >events/kprobes/hwbp_test/enable
+echo >kprobe_events'
+
+# The same for a call of the function tracer, in the functions $1
+set_tracer()
+{
+	echo "echo '$1' >set_ftrace_filter; echo function >current_tracer"
+}
+clear_tracer='echo nop >current_tracer; echo >set_ftrace_filter'
+
+# Lines of the report about changed bytes, and about symbols that are registered and
+# unregistered
+changes()
+{
+	awk '$1 ~ /^[0-9]+\.[0-9]+$/ && / -> /' "$report"
+}
+
+symbols()
+{
+	awk '$1 ~ /^[0-9]+\.[0-9]+$/ && / symbol (un)?registered /' "$report"
+}
+
+# The bytes of changes whose place matches $1
+bytes_at()
+{
+	changes | awk -v place="$1" '$4 ~ place { print $(NF - 2), $(NF - 1), $NF }'
+}
+
+# No record is lost, times ascend, and the old bytes of each change are the new bytes of
+# the previous change at the same place.
+report_is_consistent()
+{
+	status_is 0
+	! grep -q LOST "$report" || complain "$(grep LOST "$report")"
+	changes | awk '
+		$1 + 0 < last { print "# time goes back: " $0; exit 1 }
+		{ last = $1 + 0 }
+		length($NF) != 2 * $(NF - 3) && $NF != "gone" {
+			print "# not that long: " $0
+			exit 1
+		}
+		{
+			page = substr($3, 1, 15)
+			at = index("0123456789abcdef", substr($3, 16, 1)) * 256 +
+			     index("0123456789abcdef", substr($3, 17, 1)) * 16 +
+			     index("0123456789abcdef", substr($3, 18, 1))
+		}
+		$(NF - 2) != "new" {
+			for (i = 0; 2 * i < length($(NF - 2)); i++) {
+				byte = substr($(NF - 2), 2 * i + 1, 2)
+				if ((page, at + i) in text && text[page, at + i] != byte) {
+					print "# byte " i " was not there: " $0
+					exit 1
+				}
+			}
+		}
+		{
+			for (i = 0; 2 * i < length($NF); i++) {
+				if ($NF == "gone")
+					delete text[page, at + i]
+				else
+					text[page, at + i] = substr($NF, 2 * i + 1, 2)
+			}
+		}' || bad=1
+}
+
+test_json_of_text()
+{
+	can_listen || return
+	text --json <<-END
+	$(set_tracer $probed)
+	$clear_tracer
+	END
+	status_is 0
+	json_has "$report" ""
+	json_has "$report" change time cpu address symbol old new
+	json_has "$report" symbol symbol changes
+	json_has "$report" end changes new gone registered unregistered lost
+	equal "$(grep -c '"change".*"symbol": "'$probed'".*"old": "[0-9a-f]\{10\}"' "$report")" 2 \
+	      "changes of $probed"
+}
+
+test_text_of_a_probe()
+{
+	can_listen || return
+	text -a <<-END
+	$set_probe
+	$clear_probe
+	END
+	report_is_consistent
+	bytes_at "^$probed[+]" >"$tmp/bytes"
+	head -n 1 "$tmp/bytes" | grep -q "^[0-9a-f][0-9a-f] -> cc$" ||
+		complain "set: $(cat "$tmp/bytes")"
+	equal "$(tail -n 1 "$tmp/bytes")" "$(awk 'NR == 1 { print $3, $2, $1 }' "$tmp/bytes")" \
+	      "cleared"
+	# The instruction at this place is executed from a copy.
+	[ "$(changes | grep -c " new -> ")" -ge 1 ] || complain "no copy of the instruction"
+}
+
+test_text_columns_of_a_change()
+{
+	can_listen || return
+	text <<-END
+	$(set_tracer $probed)
+	$clear_tracer
+	END
+	address=$(sed -n "s/^\([0-9a-f]*\) . $probed$/\1/p" /proc/kallsyms)
+	changes | grep -F " $probed+" >"$tmp/lines"
+	equal "$(wc -l <"$tmp/lines")" 2 "lines"
+	awk -v address="$address" '
+		$1 !~ /^[0-9]+\.[0-9][0-9][0-9][0-9][0-9][0-9]$/ || $2 !~ /^[0-9]+$/ { exit 1 }
+		substr($3, 1, 15) != "0x" substr(address, 1, 13) { exit 1 }
+		$4 !~ /\+(0|0x[0-9a-f]+)$/ || $5 != 5 || $7 != "->" || NF != 8 { exit 1 }
+		length($6) != 10 || length($8) != 10 { exit 1 }
+		NR == 1 { set = $8 }
+		NR == 2 && $6 != set { exit 1 }' "$tmp/lines" || complain "$(cat "$tmp/lines")"
+	equal "$(counts | awk -v f=$probed '$3 == f { print $1 }')" 2 "count"
+	equal "$(sed -n 's/^\([0-9]*\) changes in .*/\1/p' "$report")" \
+	      "$(changes | grep -c -v -e " new -> " -e " gone$")" "sum"
+}
+
+test_text_of_many_functions()
+{
+	can_listen || return
+	text -a <<-END
+	$(set_tracer '*sys_get*')
+	$set_probe
+	$clear_probe
+	$clear_tracer
+	END
+	report_is_consistent
+	n_functions=$(grep -c "sys_get" $tracing/available_filter_functions)
+	equal "$(bytes_at "sys_get.*[+]" | grep -c "^[0-9a-f]* -> e8")" "$n_functions" "set"
+	equal "$(bytes_at "sys_get.*[+]" | grep -c "^e8[0-9a-f]* -> ")" "$n_functions" "cleared"
+}
+
+# hwbp is stopped meanwhile, so that it gets the records of all CPUs at once.
+test_text_of_several_cpus_by_time()
+{
+	can_listen || return
+	text -a <<-END
+	kill -STOP \$PPID
+	$(set_tracer $probed | sed 's/echo function.*//')
+	for i in 1 2 3 4 5; do
+		taskset 1 sh -c 'echo function >current_tracer'
+		taskset 2 sh -c 'echo nop >current_tracer'
+	done
+	kill -CONT \$PPID
+	$clear_tracer
+	END
+	report_is_consistent
+	equal "$(changes | awk -v f="$probed+" 'index($4, f) == 1 { print $2 }' | xargs)" \
+	      "0 1 0 1 0 1 0 1 0 1" "CPUs"
+}
+
+# A second instance of the tracer has a trampoline of its own.
+test_text_that_is_new()
+{
+	can_listen || return
+	for all in "" -a; do
+		text $all <<-END
+		mkdir instances/hwbp_test
+		cd instances/hwbp_test
+		$(set_tracer $probed)
+		$clear_tracer
+		cd ../..
+		rmdir instances/hwbp_test
+		END
+		symbols | grep " ftrace_trampoline .* registered (out of line)$" |
+			grep -v unregistered >"$tmp/symbol"
+		equal "$(wc -l <"$tmp/symbol")" 1 "symbols of trampolines"
+		changes | grep " ftrace_trampoline+0 .* new -> " >"$tmp/new"
+		equal "$(awk '{ print $3, $5 }' "$tmp/new")" \
+		      "$(awk '{ print $3, $5 }' "$tmp/symbol")" "address and length"
+		new=$(awk '{ print $NF }' "$tmp/new")
+		if [ -z "$all" ]; then
+			equal "${#new} ${new#"${new%...}"}" "35 ..." "shown"
+		else
+			equal ${#new} "$(awk '{ print 2 * $5 }' "$tmp/new")" "shown"
+		fi
+	done
+}
+
+test_text_symbols_of_bpf()
+{
+	can_listen || return
+	run "$programs/load_bpf"
+	if [ "$status" -ne 0 ]; then
+		skip="this kernel has no BPF: $(cat "$out")"
+		return
+	fi
+	if [ "$(cat /proc/sys/net/core/bpf_jit_enable)" = 0 ]; then
+		skip="this kernel does not compile BPF"
+		return
+	fi
+	once bpf text <<-END
+	"$programs/load_bpf" </dev/null
+	sleep 2
+	END
+	status_is 0
+	symbols | grep " bpf_prog_[0-9a-f]*_hwbp_nothing " >"$tmp/lines"
+	equal "$(sed 's/.* symbol //' "$tmp/lines" | xargs)" \
+	      "registered (BPF) unregistered (BPF)" "symbols"
+	equal "$(awk '{ print $3, $5 }' "$tmp/lines" | uniq | wc -l)" 1 \
+	      "addresses and lengths"
+	grep -q "; symbols: 1 registered, 1 unregistered$" "$report" || complain "$(cat "$report")"
+}
+
+# Loading a BPF program does not change instructions of existing text.
+test_text_of_whole_areas()
+{
+	can_listen || return
+	run "$programs/load_bpf"
+	if [ "$status" -ne 0 ] || [ "$(cat /proc/sys/net/core/bpf_jit_enable)" = 0 ]; then
+		skip="this kernel has no BPF, or does not compile it"
+		return
+	fi
+	run "$hwbp" text -q -t 0.01 --areas
+	if grep -q "attr.text_area" "$err"; then
+		skip="this kernel refuses attr.text_area"
+		return
+	fi
+	for areas in "" --areas; do
+		once "bpf$areas" text $areas <<-END
+		"$programs/load_bpf" </dev/null
+		sleep 2
+		END
+		status_is 0
+		page=$(symbols | awk '/_hwbp_nothing / { print substr($3, 1, 15); exit }')
+		# The text is written when the program is loaded, and overwritten when
+		# it is freed.
+		equal "$(changes | awk -v page="$page" \
+			 'substr($3, 1, 15) == page && $5 >= 32' | wc -l)" \
+		      "$([ -z "$areas" ] && echo 0 || echo 2)" "changes of the image"
+	done
+	echo 0 >$paranoid
+	run "$programs/as_nobody" "$hwbp" text --areas -- true
+	refused "no permission to record areas of kernel text: requires CAP_PERFMON"
+	echo "$old_paranoid" >$paranoid
+}
+
+test_text_counts_only_with_q()
+{
+	can_listen || return
+	text -q <<-END
+	$(set_tracer '*sys_get*')
+	$clear_tracer
+	END
+	status_is 0
+	equal "$(changes | wc -l)" 0 "lines of changes"
+	equal "$(counts | wc -l)" 20 "lines of counts"
+	grep -q "and [0-9]* more (-a shows them)" "$report" || complain "$(cat "$report")"
+	text -q -a <<-END
+	$(set_tracer '*sys_get*')
+	$clear_tracer
+	END
+	equal "$(counts | awk '{ n += $1 } END { print n }')" \
+	      "$(sed -n 's/^\([0-9]*\) changes in .*/\1/p' "$report")" "sum of the counts"
+	equal "$(counts | wc -l)" \
+	      "$(sed -n 's/.* changes in \([0-9]*\) symbols .*/\1/p' "$report")" "symbols"
+}
+
+# hwbp is stopped while there are more changes than fit into the buffer.
+test_text_that_is_lost()
+{
+	can_listen || return
+	text -b 1 <<-END
+	kill -STOP \$PPID
+	echo function >current_tracer
+	echo nop >current_tracer
+	kill -CONT \$PPID
+	END
+	status_is 0
+	lost=$(sed -n 's/^\([0-9]*\) records are missing;.*/\1/p' "$report")
+	[ "${lost:-0}" -ge 1000 ] || complain "lost: '$lost'"
+	equal "$(sed -n 's/.*LOST: \([0-9]*\) record.*/\1/p' "$report" |
+		 awk '{ n += $1 } END { print n + 0 }')" "$lost" "lines of losses"
+}
+
+test_text_until_the_end_as_it_comes()
+{
+	can_listen || return
+	: >"$report"
+	timeout 900 "$hwbp" text -o "$report" >"$out" 2>"$err" &
+	watcher=$!
+	wait_for "^changes of kernel text" "$report"
+	(cd $tracing && eval "$(set_tracer $probed)")
+	wait_for " $probed+.* -> e8" "$report"
+	(cd $tracing && eval "$clear_tracer")
+	kill -TERM $watcher
+	watch_ended
+	status_is 0
+	grep -q "^[0-9]* changes in [0-9]* symbols in " "$report" || complain "$(cat "$report")"
+}
+
+test_text_time_limit_and_exit_status()
+{
+	can_listen || return
+	run "$hwbp" text -t 0.2 -- sh -c 'sleep 1; exit 3'
+	status_is 3
+	grep -q "^hwbp: note: the report has ended, sh (pid [0-9]*) continues to run$" "$err" ||
+		complain "'$(cat "$err")'"
+	run "$hwbp" text -- sh -c 'kill -9 $$'
+	status_is 137
+	run "$hwbp" text -- nothere-in-path
+	refused "cannot run .*No such file" 127
+}
+
+test_text_of_a_cpu_that_comes_back()
+{
+	can_listen || return
+	cpu=/sys/devices/system/cpu/cpu1/online
+	if [ ! -w $cpu ]; then
+		skip="CPU 1 cannot go offline"
+		return
+	fi
+	text <<-END
+	echo 0 >$cpu
+	END
+	status_is 0
+	[ ! -s "$err" ] || complain "'$(cat "$err")'"
+	text <<-END
+	echo 1 >$cpu
+	END
+	status_is 0
+	equal "$(sed 's/: its changes since.*//' "$err")" \
+	      "hwbp: note: CPU 1 came online during the report" "note"
+	text <<-END
+	echo 0 >$cpu
+	echo 1 >$cpu
+	END
+	equal "$(grep -c "CPU 1 came online" "$err")" 1 "notes"
+}
+
+test_text_no_right()
+{
+	can_listen || return
+	for level in 2 1; do
+		echo $level >$paranoid
+		run "$programs/as_nobody" "$hwbp" text -- true
+		refused "CAP_PERFMON or a kernel.perf_event_paranoid of 0 or less (it is $level)"
+	done
+	echo 0 >$paranoid
+	run "$programs/as_nobody" "$hwbp" text -- true
+	status_is 0
+	echo "$old_paranoid" >$paranoid
+}
+
+# On a kernel without watch events, sets $skip and fails.
+can_trace()
+{
+	skip=
+	grep -qs "\[r|w|rw\]@<addr>" $tracing/README || skip="this kernel has no watch events"
+	[ -z "$skip" ]
+}
+
+test_trace_names_what_is_missing()
+{
+	if ! can_trace; then
+		skip=
+		run "$hwbp" trace w@jiffies
+		refused "no watch events: $tracing/README lacks .*CONFIG_WPROBE_EVENTS"
+	fi
+	run "$programs/as_nobody" "$hwbp" trace w@jiffies
+	refused "no permission to use $tracing: this requires root"
+	run unshare -m sh -c "umount -l $tracing; exec '$hwbp' trace w@jiffies"
+	refused "tracefs is not mounted (mount -t tracefs none $tracing)"
+	run unshare -m sh -c "umount -l /sys; exec '$hwbp' trace w@jiffies"
+	refused "sysfs is not mounted"
+	mkdir "$tmp/tracing"
+	: >"$tmp/tracing/README"
+	run unshare -m sh -c "mount --bind '$tmp/tracing' $tracing; exec '$hwbp' trace w@jiffies"
+	refused "no dynamic trace events: $tracing/dynamic_events does not exist"
+	: >"$tmp/tracing/dynamic_events"
+	run unshare -m sh -c "mount --bind '$tmp/tracing' $tracing; exec '$hwbp' trace w@jiffies"
+	refused "no watch events: $tracing/README lacks"
+}
+
+test_trace_of_a_variable()
+{
+	can_trace || return
+	run "$hwbp" trace -n 3 -o "$report" w@jiffies
+	status_is 0
+	equal "$(grep -c " addr=0x" "$report")" 3 "hits"
+	equal "$(tail -n 1 "$report")" "3 hits" "sum"
+	run "$hwbp" trace --json -n 3 -o "$report" w@jiffies
+	status_is 0
+	json_has "$report" ""
+	json_has "$report" hit time_us tid comm cpu address value instruction
+	equal "$(json_types "$report")" "1 end 3 hit" "lines"
+	! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
+	run "$hwbp" trace w@nothere_
+	refused "cannot watch w@nothere_: "
+}
+
+run_tests "$@"

@@ -1,0 +1,510 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Hits that hwbp shows and counts, of programs with a known number of accesses, and the
+# claims of programs that have some.
+
+. "$(dirname "$0")/hwbp_test.sh"
+
+test_position_independent_program_writers()
+{
+	watch -w counter -- "$programs/tick" 5
+	status_is 0
+	hits_are 5
+	hits_in 5 tick_write
+	line=$(sed -n 's/.*written at //p' "$out")
+	equal "$(counts | awk '{ sub(".*/", "", $NF); print $NF }')" "$line" "source line"
+}
+
+test_fixed_address_program_writers()
+{
+	watch -w counter -- "$programs/tick_static" 5
+	status_is 0
+	hits_are 5
+	hits_in 5 tick_write
+}
+
+test_reads_are_seen_with_rw()
+{
+	watch -rw counter -- "$programs/tick" 5
+	status_is 0
+	hits_are 15
+	hits_in 5 tick_write
+	hits_in 10 tick_read
+	equal "$(counts | awk '{ print $2 }' | xargs)" "66.67% 33.33%" "percentages"
+}
+
+test_calls_are_counted_with_x()
+{
+	watch -x tick_read -- "$programs/tick" 5
+	status_is 0
+	hits_are 10
+	equal "$(counts | awk '{ print $3 }')" tick_read+0 "place"
+}
+
+test_static_variable_and_offset()
+{
+	watch hidden -- "$programs/tick"
+	hits_in 1 tick_hidden
+	once bytes watch bytes+8:8 -- "$programs/tick"
+	hits_in 8 tick_repeat
+}
+
+test_string_instruction()
+{
+	watch -x tick_string -- "$programs/tick"
+	place=$(counts | awk '{ print $3 }')
+	once bytes watch bytes+8:8 -- "$programs/tick"
+	equal "$(counts | grep tick_repeat | awk '{ print $1, $3 }')" "8 $place" "hits and place"
+}
+
+test_variable_of_a_library()
+{
+	watch shelf_level -- "$programs/shelf"
+	status_is 0
+	hits_are 4
+	equal "$(counts | awk '{ print $4 }')" "[libshelf.so]" "library"
+	# The linker has made a copy of the variable in the program.
+	run "$hwbp" stat -o "$report" -rw stdout -- "$programs/tick_static"
+	status_is 0
+	[ "$(stat_count "$report")" -ge 1 ] || complain "stdout was not read"
+}
+
+test_libraries_that_come_and_go()
+{
+	watch plugged -- "$programs/plugins"
+	status_is 0
+	hits_are 3
+	equal "$(hits | awk '{ print $5, $6 }' | sed 's/+0x[0-9a-f]*//' | xargs)" \
+	      "plug_a [libplug_a.so] plug_b [libplug_b.so] plug_a [libplug_a.so]" "places"
+}
+
+test_callers_with_g()
+{
+	watch -g shelf_level -n 1 -- "$programs/shelf"
+	equal "$(awk '$1 == "by" { print $2; exit }' "$report" | sed 's/+.*//')" main "caller"
+}
+
+test_threads_of_a_launched_program()
+{
+	echo go >"$tmp/go"
+	status=0
+	timeout 900 "$hwbp" watch -o "$report" total -- "$programs/threads" 25 \
+		<"$tmp/go" >"$out" 2>"$err" || status=$?
+	status_is 0
+	hits_are 100
+	hits_in 100 bump
+	equal "$(hits | awk '{ print $2 }' | sort | uniq -c | awk '{ print $1 $2 }' | xargs)" \
+	      "25runner_0 25runner_1 25runner_2 25runner_3" "hits of each thread"
+}
+
+test_attach_sees_old_and_new_threads()
+{
+	threads_start 25
+	watch_behind watch total -p $threads
+	threads_finish 100
+	watch_ended
+	status_is 0
+	hits_are 100
+	equal "$(hits | awk '{ print $2 }' | sort | uniq -c | awk '{ print $1 $2 }' | xargs)" \
+	      "25runner_0 25runner_1 25runner_2 25runner_3" "hits of each thread"
+}
+
+test_several_places()
+{
+	watch many.a many.b many.c -- "$programs/many" 5
+	status_is 0
+	hits_are 15
+	equal "$(grep -c " of many.* in .*(pid " "$report")" 3 "places"
+	grep -q "^ *TIME .* CPU  PLACE   *INSTRUCTION " "$report" || complain "no title"
+	equal "$(hits | awk '{ print $5, $6 }' | sed 's/+.*//' | sort | uniq -c | xargs)" \
+	      "5 many.a write_all 5 many.b write_all 5 many.c write_all" "hits"
+	equal "$(counts | awk '{ print $1, $3 }' | sort | xargs)" \
+	      "5 many.a 5 many.b 5 many.c" "counts"
+	equal "$(counts | awk '{ print $NF }' | sort -u | wc -l)" 3 "lines of source"
+	! grep -q "scaled\|multiplexed" "$report" || complain "$(cat "$report")"
+	run "$hwbp" stat -o "$report" many.a many.b -- "$programs/many" 5
+	status_is 0
+	equal "$(awk '/ hits?; threads ran/ { print $1, $2 }' "$report" | xargs)" \
+	      "many.a 5 many.b 5" "counts"
+	watch counter hidden counter:4 -- "$programs/tick"
+	refused "'counter' and 'counter:4' are at the same address"
+	watch counter nothere -- "$programs/tick"
+	refused "no symbol 'nothere'"
+	watch hidden nothere shelf_level -- "$programs/shelf"
+	refused "no symbol 'hidden'"
+}
+
+# Column $1 of each line that matches $2 is near $3; there is one line for each place.
+near()
+{
+	awk -v column="$1" -v lines="$2" -v want="$3" '
+		$0 ~ lines { n++; if ($column < want * 0.8 || $column > want * 1.2) bad = 1 }
+		END { exit bad || n != 6 }' "$report" || complain "not near $3: $(cat "$report")"
+}
+
+test_more_places_than_registers()
+{
+	can_multiplex || return
+	run "$hwbp" stat -o "$report" $places -- "$programs/many" 4000
+	status_is 0
+	grep -q "^multiplexed: " "$report" || complain "$(cat "$report")"
+	awk '/scaled:/ { sub(/.*[(]/, ""); if ($1 + 0 < 30 || $1 + 0 > 90) exit 1 }' "$report" ||
+		complain "shares: $(cat "$report")"
+	sed -i 's/.*scaled: /scaled /' "$report"
+	near 2 "^scaled " 4000
+	watch $places -- "$programs/many" 2000
+	status_is 0
+	grep -q "^counts are scaled" "$report" || complain "$(tail -n 20 "$report")"
+	near 1 "^ *[0-9]+ +[0-9]+  many[.]. +[0-9.]+%$" 2000
+	near 1 "^ *[0-9]+ +[0-9.]+%  many[.]. +write_all" 2000
+	equal "$(counts | awk '{ print $3 }' | sort | xargs)" "$places" "places"
+}
+
+# With one place the breakpoint has its register all the time, even if it is flexible.
+test_one_flexible_place()
+{
+	can_multiplex || return
+	run "$hwbp" stat -o "$report" -F many.a -- "$programs/many" 100
+	status_is 0
+	equal "$(stat_count "$report")" 100 "hits"
+	! grep -q "scaled" "$report" || complain "$(cat "$report")"
+}
+
+# On a kernel that lists a bit of attr.config in format/ and refuses it, hwbp opens
+# events of threads.
+test_events_of_threads_if_those_of_a_process_are_refused()
+{
+	can_multiplex || return
+	mkdir "$tmp/format"
+	echo config:63 >"$tmp/format/process"
+	threads_start 25
+	run unshare -m sh -c "mount --bind '$tmp/format' \
+			      $pmu/format &&
+			      exec '$hwbp' stat -o '$report' -t 0.2 total -p $threads"
+	status_is 0
+	equal "$(stat_count "$report")" 0 "hits"
+	threads_finish 100
+	run unshare -m sh -c "mount --bind '$tmp/format' \
+			      $pmu/format &&
+			      exec '$hwbp' watch -o '$report' many.a -- '$programs/many' 9"
+	status_is 0
+	hits_are 9
+}
+
+test_one_event_for_all_threads()
+{
+	if [ ! -e $pmu/format/process ]; then
+		skip="this kernel has no events of a process"
+		return
+	fi
+	threads_start 25
+	watch_behind stat --no-children total -p $threads
+	run "$hwbp" slots
+	equal "$(grep -c "any CPU .* perf [0-9]* (hwbp), for all threads" "$out")" 1 "claims"
+	threads_finish 100
+	watch_ended
+	equal "$(stat_count "$report")" 100 "hits"
+}
+
+test_places_on_the_stock_kernel()
+{
+	as_stock "$hwbp" stat $places -- "$programs/many"
+	refused "6 places are more than the 4 registers .*no format/flexible .*watch 4 or less"
+	as_stock "$hwbp" stat -F many.a -- "$programs/many"
+	refused "F cannot be used: this kernel does not multiplex breakpoints"
+	as_stock "$hwbp" stat -o "$report" many.a many.b many.c many.d -- "$programs/many" 7
+	status_is 0
+	equal "$(awk '/ hits?; threads ran/ { print $2 }' "$report" | xargs)" "7 7 7 7" "counts"
+}
+
+test_hits_are_shown_as_they_come()
+{
+	threads_start 5
+	watch_behind watch spare:8 -p $threads
+	echo tap >&9
+	wait_for "tap+0x" "$report"
+	equal "$(hits | wc -l)" 1 "lines of hits"
+	threads_finish 20
+	watch_ended
+}
+
+test_attach_while_threads_come_and_go()
+{
+	program_start churn 300
+	watch_behind watch written -p $threads
+	program_finish
+	watch_ended
+	status_is 0
+	[ "$(hits | wc -l)" -ge 300 ] || complain "only $(hits | wc -l) hits"
+	equal "$(hits | awk '{ print $3 }' | sort | uniq -d | wc -l)" 0 "threads that hit twice"
+}
+
+test_attached_program_runs_on_after_the_limit()
+{
+	threads_start 25
+	watch_behind watch total -n 3 -p $threads
+	threads_finish 100
+	watch_ended
+	status_is 0
+	hits_are 3
+}
+
+test_interrupt_ends_the_watch_only()
+{
+	rm -f "$tmp/fifo"
+	mkfifo "$tmp/fifo"
+	: >"$report"
+	timeout 900 "$hwbp" watch -o "$report" spare:8 -- "$programs/threads" 5 \
+		<"$tmp/fifo" >"$out" 2>"$err" &
+	watcher=$!
+	exec 9>"$tmp/fifo"
+	wait_for " of .*(pid " "$report"
+	wait_for ready "$out"
+	pid=$(sed -n 's/.*(pid \([0-9]*\))$/\1/p' "$report")
+	# timeout(1) passes the signal to hwbp.
+	kill -TERM $watcher
+	wait_for "hits at" "$report"
+	[ -d "/proc/$pid" ] || complain "the program is gone"
+	echo go >&9
+	exec 9>&-
+	watch_ended
+	status_is 0
+	grep -q "threads: total 20" "$out" || complain "'$(cat "$out")'"
+	grep -q "continues to run" "$err" || complain "'$(cat "$err")'"
+}
+
+test_stat_counts_exactly()
+{
+	run "$hwbp" stat -o "$report" counter -- "$programs/tick" 1000
+	status_is 0
+	equal "$(stat_count "$report")" 1000 "writes"
+	run "$hwbp" stat -o "$report" -rw counter -- "$programs/tick" 1000
+	equal "$(stat_count "$report")" 3000 "reads and writes"
+	run "$hwbp" stat -o "$report" -x tick_read -- "$programs/tick" 1000
+	equal "$(stat_count "$report")" 2000 "calls"
+	grep -q "(100.00%)" "$report" || complain "$(cat "$report")"
+}
+
+test_stat_of_many_threads()
+{
+	run "$hwbp" stat -o "$report" written -- "$programs/churn" 500
+	status_is 0
+	equal "$(stat_count "$report")" 500 "writes"
+}
+
+test_stat_of_an_attached_program()
+{
+	threads_start 50
+	watch_behind stat total -p $threads
+	threads_finish 200
+	watch_ended
+	status_is 0
+	equal "$(stat_count "$report")" 200 "writes"
+}
+
+test_many_hits_are_shown_or_told_lost()
+{
+	watch -g counter -- "$programs/tick" 5000
+	status_is 0
+	lost=$(awk '/ lost: a buffer was full/ { print $1 }' "$report")
+	equal "$(($(hits | wc -l) + ${lost:-0}))" 5000 "hits shown and lost"
+}
+
+test_child_is_watched_until_it_executes_another_program()
+{
+	watch mark -- "$programs/fork_exec"
+	status_is 0
+	hits_are 5
+	equal "$(hits | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1 }' | sort | xargs)" \
+	      "2 3" "hits of parent and child"
+}
+
+test_child_is_not_watched_with_no_children()
+{
+	watch --no-children mark -- "$programs/fork_exec"
+	status_is 0
+	equal "$(hits | awk '{ print $3 }' | sort -u | wc -l)" 1 "processes that hit"
+	as_stock "$hwbp" watch --no-children -o "$report" mark -- "$programs/fork_exec"
+	status_is 0
+	equal "$(hits | awk '{ print $3 }' | sort -u | wc -l)" 1 "processes that hit"
+}
+
+test_accesses_of_the_kernel_with_k()
+{
+	watch filled -- "$programs/tick"
+	hits_are 0
+	watch -k filled -- "$programs/tick"
+	hits_are 1
+	equal "$(counts | awk '{ print $4 }')" "[kernel]" "place"
+}
+
+# hwbp claims all registers of the threads of $threads.
+holders_are_named()
+{
+	run "$hwbp" stat total -p $threads
+	refused_with_holders
+	equal "$(grep -c "^  perf [0-9]* (hwbp): thread $threads (threads), w of 8 bytes at .* (spare" \
+		 "$err")" 4 "holders"
+	grep -q "all 4 are held:$" "$err" || complain "'$(cat "$err")'"
+	grep -q "or use -F to share" "$err" || complain "'$(cat "$err")'"
+	run "$hwbp" stat -F -o "$report" total -p $threads
+	refused_with_holders
+	grep -q "leave no register to flexible ones" "$err" || complain "'$(cat "$err")'"
+	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' stat total -p $threads"
+	refused_with_holders
+	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
+		complain "'$(cat "$err")'"
+}
+
+test_all_registers_taken()
+{
+	threads_start 5
+	watchers=
+	for i in 0 8 16 24; do
+		watch_behind stat spare+$i:8 -p $threads
+		watchers="$watchers $watcher"
+	done
+	run "$hwbp" watch -o "$report" total -p $threads
+	refused_with_holders
+	as_stock "$hwbp" stat total -p $threads
+	refused_with_holders
+	grep -q "this kernel cannot share registers" "$err" || complain "'$(cat "$err")'"
+	run "$programs/as_nobody" "$hwbp" stat total -p $threads
+	refused "no permission"
+	if can_list && can_multiplex; then
+		holders_are_named
+	fi
+	skip=
+	threads_finish 20
+	for watcher in $watchers; do
+		watch_ended
+		status_is 0
+	done
+}
+
+test_no_right()
+{
+	run "$programs/as_nobody" "$hwbp" watch counter -p $$
+	refused "no permission to"
+	echo 2 >$paranoid
+	run "$programs/as_nobody" "$hwbp" watch -k counter -- "$programs/tick"
+	refused "perf_event_paranoid"
+	run "$programs/as_nobody" "$hwbp" watch counter -- "$programs/tick" 5
+	status_is 0
+	equal "$(grep -c 'tick_write.*tick\.c' "$out")" 6 "lines of the report"
+	echo "$old_paranoid" >$paranoid
+}
+
+test_slots_of_this_machine()
+{
+	can_list || return
+	n_slots=$(cat $pmu/caps/data_slots)
+	hold_start guaranteed:task flexible:task guaranteed:task@1 guaranteed:cpu@0
+	run "$hwbp" slots
+	status_is 0
+	[ ! -s "$err" ] || complain "message '$(cat "$err")'"
+	equal "$(head -n 1 "$out" | sed 's/;.*//')" \
+	      "registers of each CPU: $n_slots for instructions and data" "summary"
+	equal "$(grep -c "^  register " "$out")" $((n_slots * $(nproc))) "registers"
+	section "task $holder" >"$tmp/task"
+	equal "$(awk '{ print $1, $2, $3, $4, $5, $7, $8, $9, $10 }' "$tmp/task")" \
+"any CPU guaranteed w 8 held perf $holder (hold)
+CPU 1 guaranteed w 8 held perf $holder (hold)
+any CPU flexible w 8 held perf $holder (hold)" "claims of a task"
+	# The claim of the CPU always has a register.
+	section "CPU 0" | grep " perf $holder (hold)$" | awk '{ print $1, $(NF - 6) }' |
+		sort -u >"$tmp/cpu"
+	equal "$(xargs <"$tmp/cpu")" "claim w register w" "the claim of a CPU"
+	pid=$holder
+	hold_end
+	run "$hwbp" slots
+	status_is 0
+	! grep -q " $pid " "$out" || complain "claims of $pid, which is gone"
+	run "$hwbp" slots -p $pid
+	refused "no such process: $pid"
+}
+
+test_slots_of_a_program_with_an_odd_name()
+{
+	can_list || return
+	hold="$tmp/a) b: c  =d"
+	cp "$programs/hold" "$hold"
+	hold_start guaranteed:task
+	run "$hwbp" slots -p "$holder"
+	status_is 0
+	equal "$(grep "^task" "$out")" "task $holder (a) b: c  =d): 1 guaranteed" "task"
+	hold_end
+	unset hold
+}
+
+test_slots_agree_with_the_kernel_on_full_tasks()
+{
+	can_list || return
+	hold_start guaranteed:task guaranteed:task guaranteed:task
+	run "$hwbp" slots -p "$holder"
+	full_is ""
+	run "$hwbp" stat held -t 0.01 -p "$holder"
+	status_is 0
+	hold_end
+	for claims in "guaranteed:task guaranteed:task guaranteed:task guaranteed:task" \
+		      "guaranteed:task guaranteed:task guaranteed:task flexible:task"; do
+		hold_start $claims
+		run "$hwbp" slots -p "$holder"
+		full_is "task $holder (hold) is full"
+		run "$hwbp" stat held -t 0.01 -p "$holder"
+		refused_with_holders
+		hold_end
+	done
+	hold_start guaranteed:cpu@1 guaranteed:task guaranteed:task@1 flexible:task@1
+	run "$hwbp" slots --cpu 1 -p "$holder"
+	full_is "task $holder (hold) is full on CPU 1"
+	run "$hwbp" stat held -t 0.01 -p "$holder"
+	refused_with_holders
+	hold_end
+}
+
+# A breakpoint of hwbp watch is claimed on each CPU separately, one of hwbp stat on any
+# CPU.
+test_slots_while_hwbp_watches()
+{
+	can_list || return
+	threads_start 5
+	watch_behind watch total -p $threads
+	run "$hwbp" slots -p $threads
+	status_is 0
+	equal "$(grep -c "^task .* a thread of $threads: " "$out")" 2 "threads with claims"
+	what="guaranteed w *8 0x[0-9a-f]* *total *perf [0-9]* (hwbp)"
+	for cpu in $(seq 0 $(($(nproc) - 1))); do
+		equal "$(grep -c "^  CPU $cpu  *$what$" "$out")" 3 "claims on CPU $cpu"
+	done
+	kill "$watcher"
+	watch_ended
+	watch_behind stat spare+16:8 -p $threads
+	run "$hwbp" slots -p $threads
+	equal "$(grep -c "^  any CPU  *guaranteed w .* spare+0x10 *perf [0-9]* (hwbp)$" "$out")" 3 \
+	      "claims for any CPU"
+	threads_finish 20
+	watch_ended
+	run "$hwbp" slots
+	! grep -q " $threads " "$out" || complain "claims of a program that has ended"
+}
+
+# The breakpoint of a running task is in a register of its CPU.
+test_slots_of_a_task_that_runs()
+{
+	can_list || return
+	sh -c 'while :; do :; done' &
+	spinner=$!
+	watch_behind stat -x 0x10000 -p $spinner
+	for _ in $(seq 100); do
+		run "$hwbp" slots -p $spinner
+		grep -q "^  register " "$out" && break
+	done
+	grep -q "^  register [0-9] *guaranteed x *8 0x10000 .* (hwbp), for task $spinner (.*)$" \
+		"$out" || complain "$(cat "$out")"
+	kill $spinner
+	watch_ended
+}
+
+run_tests "$@"
