@@ -8,8 +8,8 @@
  *  - after concurrent changes each CPU watches the range of the last one, and
  *    no CPU goes back to an older one;
  *  - no reader gets a mixture of two versions;
- *  - a CPU that comes online watches the newest range, and a change by a dying
- *    CPU reaches all others;
+ *  - a CPU that comes online watches the newest range, and a change by a CPU that
+ *    dies or starts reaches all others;
  *  - each access to a range that all CPUs watch is reported once, and no access
  *    to a range that no CPU watches is reported.
  */
@@ -182,19 +182,28 @@ static void a_change_reaches_every_cpu(struct kunit *test)
 	}
 }
 
+static bool settles(struct fixture *f)
+{
+	int tries = 1000;
+
+	while (!wide_hw_breakpoint_is_settled(f->set) && tries--)
+		usleep_range(100, 200);
+	return wide_hw_breakpoint_is_settled(f->set);
+}
+
 static void repoint_settles_without_synchronize(struct kunit *test)
 {
 	struct fixture *f = test->priv;
-	int tries = 1000;
 
 	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
-	while (!wide_hw_breakpoint_is_settled(f->set) && tries--)
-		usleep_range(100, 200);
-	KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(f->set));
+	KUNIT_EXPECT_TRUE(test, settles(f));
 	expect_watched_everywhere(test, 1);
 }
 
-/* Also with interrupts off: repointing does not wait for other CPUs. */
+/*
+ * Also with interrupts off: repointing does not wait for other CPUs, which are told when
+ * interrupts are on.
+ */
 static void repointing_cpu_watches_the_new_range_at_once(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -209,6 +218,8 @@ static void repointing_cpu_watches_the_new_range_at_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, take_hits(f), 1);
 		KUNIT_EXPECT_EQ(test, f->addr, (unsigned long)&words[i]);
 	}
+	KUNIT_EXPECT_TRUE(test, settles(f));
+	expect_watched_everywhere(test, i - 1);
 }
 
 struct held_cpu {
@@ -807,6 +818,11 @@ static void prepared_range_can_be_repointed_to_repeatedly(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, bp_wide_prepare_at(f->set, &first, (unsigned long)words + 1, &v),
 			-EINVAL);
+	run_on(test, cpumask_first(cpu_online_mask));
+	KUNIT_EXPECT_EQ(test, bp_wide_repoint_local(f->set, &first, NULL), 0);
+	expect_on_cpu(test, raw_smp_processor_id(), 20, 1);
+	expect_on_cpu(test, raw_smp_processor_id(), 22, 0);
+	run_anywhere();
 }
 
 static void conditional_repoint_compares_with_the_range_of_this_cpu(struct kunit *test)
@@ -1083,31 +1099,31 @@ static void a_cpu_that_comes_online_watches_the_newest(struct kunit *test)
 }
 
 #ifdef CONFIG_KPROBES
-static struct fixture *dying;
-static atomic_t nr_died;
+static struct fixture *changed;
+static unsigned int changed_to;
+static atomic_t nr_changes;
 
-/* Called on a dying CPU after its last irq_work_run() */
-static int change_on_dying_cpu(struct kprobe *kp, struct pt_regs *regs)
+/* Called on a CPU that is not online: no other sends it an interrupt. */
+static int change_offline(struct kprobe *kp, struct pt_regs *regs)
 {
-	if (!cpu_online(raw_smp_processor_id()) && !point_to(dying, 2))
-		atomic_inc(&nr_died);
+	if (!cpu_online(raw_smp_processor_id()) && !point_to(changed, changed_to))
+		atomic_inc(&nr_changes);
 	return 0;
 }
 
-static bool settles(struct fixture *f)
+static int probe_changes(struct kprobe *kp, struct fixture *f, unsigned int word)
 {
-	int tries = 1000;
-
-	while (!wide_hw_breakpoint_is_settled(f->set) && tries--)
-		usleep_range(100, 200);
-	return wide_hw_breakpoint_is_settled(f->set);
+	changed = f;
+	changed_to = word;
+	atomic_set(&nr_changes, 0);
+	return register_kprobe(kp);
 }
 
 static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 {
 	struct kprobe kp = {
 		.symbol_name	= "stop_machine_park",
-		.pre_handler	= change_on_dying_cpu,
+		.pre_handler	= change_offline,
 	};
 	struct fixture *f = test->priv;
 	int cpu = other_cpu();
@@ -1115,16 +1131,15 @@ static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 	require_two_cpus(test);
 	run_on(test, cpumask_first(cpu_online_mask));
 	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
-	dying = f;
-	atomic_set(&nr_died, 0);
-	KUNIT_ASSERT_EQ(test, register_kprobe(&kp), 0);
+	/* The CPU has called irq_work_run() for the last time. */
+	KUNIT_ASSERT_EQ(test, probe_changes(&kp, f, 2), 0);
 	if (remove_cpu(cpu)) {
 		unregister_kprobe(&kp);
 		kunit_skip(test, "CPU %d cannot go offline", cpu);
 	}
 	unregister_kprobe(&kp);
 
-	KUNIT_EXPECT_EQ(test, atomic_read(&nr_died), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&nr_changes), 1);
 	KUNIT_EXPECT_TRUE(test, settles(f));
 	take_hits(f);
 	expect_watched_everywhere(test, 2);
@@ -1134,6 +1149,33 @@ static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 			   irq_work_is_busy(&bp_wide_cpu_of(f->set, cpu)->relay));
 	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
 	expect_watched_everywhere(test, 2);
+	run_anywhere();
+}
+
+static void a_change_by_a_starting_cpu_reaches_all_others(struct kunit *test)
+{
+	struct kprobe kp = {
+		.symbol_name	= "notify_cpu_starting",
+		.pre_handler	= change_offline,
+	};
+	struct fixture *f = test->priv;
+	int cpu = other_cpu(), err;
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
+	if (remove_cpu(cpu))
+		kunit_skip(test, "CPU %d cannot go offline", cpu);
+	KUNIT_ASSERT_EQ(test, probe_changes(&kp, f, 2), 0);
+	err = add_cpu(cpu);
+	unregister_kprobe(&kp);
+	KUNIT_ASSERT_EQ(test, err, 0);
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&nr_changes), 1);
+	KUNIT_EXPECT_TRUE(test, settles(f));
+	take_hits(f);
+	expect_watched_everywhere(test, 2);
+	expect_watched_nowhere(test, 1);
 	run_anywhere();
 }
 #else
@@ -1287,6 +1329,7 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE_SLOW(no_cpu_goes_back_to_an_older_version),
 	KUNIT_CASE_SLOW(a_cpu_that_comes_online_watches_the_newest),
 	KUNIT_CASE_SLOW(a_change_by_a_dying_cpu_reaches_all_others),
+	KUNIT_CASE_SLOW(a_change_by_a_starting_cpu_reaches_all_others),
 	KUNIT_CASE_SLOW(each_write_to_short_lived_objects_is_hit),
 	{},
 };

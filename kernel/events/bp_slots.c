@@ -860,23 +860,39 @@ static bool member_fits(const struct bp_slots *bs, const struct bp_domain *domai
 	return !bs->class[class].slots || process_fits(bs, domain, class, 0, false);
 }
 
-/* The shard is locked, and @domain. */
+static bool process_has_claims(const struct bp_process *process)
+{
+	unsigned int class;
+
+	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
+		if (process->domain.any[class].guaranteed || process->domain.any[class].flexible)
+			return true;
+	}
+
+	return !RB_EMPTY_ROOT(&process->domain.bound);
+}
+
+/*
+ * The shard is locked, and @domain. What a member holds is accounted as its own: a
+ * process without claims takes it in without a look at any CPU.
+ */
 static int join(struct bp_slots *bs, struct bp_shard *shard,
 		struct bp_domain *domain, struct bp_process *process)
 {
+	bool shares = process_has_claims(process);
 	unsigned int class;
 
 	/* bp_slots_available() takes no lock, and may see a process that is refused. */
 	WRITE_ONCE(domain->process, process);
 	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
-		if (!member_fits(bs, domain, class)) {
+		if (shares && !member_fits(bs, domain, class)) {
 			WRITE_ONCE(domain->process, NULL);
 			return -ENOSPC;
 		}
 	}
 	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
 		add_member(process, domain, class);
-		if (bs->class[class].slots)
+		if (shares && bs->class[class].slots)
 			update_process(bs, shard, process, class);
 	}
 

@@ -31,8 +31,12 @@ static void disable_at_limit(struct work_struct *work)
 	struct perf_event *head;
 
 	guard(mutex)(&process->mutex);
-	hlist_for_each_entry(head, &process->heads, hlist_entry)
-		perf_process_disable_at_limit(head);
+	hlist_for_each_entry(head, &process->heads, hlist_entry) {
+		/* Its context may be in use: wait for it only if need be. */
+		if (perf_process_is_over(head))
+			perf_process_disable_at_limit(head);
+		cond_resched();
+	}
 }
 
 void perf_process_disable_soon(struct perf_process *process)
@@ -50,6 +54,7 @@ static struct perf_process *create(void)
 		return NULL;
 
 	mutex_init(&process->mutex);
+	INIT_LIST_HEAD(&process->sb_heads);
 	INIT_WORK(&process->limit, disable_at_limit);
 	if (hw_breakpoint_init_process(process)) {
 		kvfree(process);
@@ -265,6 +270,12 @@ void perf_process_abort(struct perf_event *event)
 	mutex_unlock(&process->mutex);
 }
 
+/* An event for any CPU has no ring buffer. */
+static bool wants_sb(const struct perf_event *head)
+{
+	return perf_attr_wants_sb(&head->attr) && !perf_process_on_any_cpu(head);
+}
+
 void perf_process_opened(struct perf_event *event)
 {
 	struct perf_process *process = event->process;
@@ -273,6 +284,8 @@ void perf_process_opened(struct perf_event *event)
 	list_for_each_entry(member, &event->child_list, child_list)
 		perf_process_install_member(member);
 	hlist_add_head(&event->hlist_entry, &process->heads);
+	if (wants_sb(event))
+		list_add_rcu(&event->sb_list, &process->sb_heads);
 	mutex_unlock(&process->mutex);
 }
 
@@ -305,6 +318,8 @@ void perf_process_close(struct perf_event *head)
 
 	scoped_guard(mutex, &process->mutex) {
 		hlist_del_init(&head->hlist_entry);
+		if (wants_sb(head))
+			list_del_rcu(&head->sb_list);
 		remove_family(head, false);
 		put_members(head);
 	}
@@ -345,6 +360,7 @@ void perf_process_exec(void)
 				head->attr.enable_on_exec = 0;
 			perf_process_enable(head);
 		}
+		cond_resched();
 	}
 }
 
@@ -369,6 +385,8 @@ void perf_process_exit(struct task_struct *task)
 		return;
 	WRITE_ONCE(process->dead, last);
 	/* A group can be read afterwards: all of its members end here. */
-	hlist_for_each_entry(head, &process->heads, hlist_entry)
+	hlist_for_each_entry(head, &process->heads, hlist_entry) {
 		end_family(head, true);
+		cond_resched();
+	}
 }

@@ -19,7 +19,12 @@
  * process of the next thread, and schedules the event before that thread runs.  All
  * threads share the signal_struct, so it does not matter when a thread was created, or
  * where it was at the time of the IPI.  The event is added for a CPU that is offline,
- * too; perf_event_cpu_returns() schedules it.
+ * too; perf_event_cpu_returns() schedules it.  A CPU that has an event of the process
+ * already knows when it runs the process: while it does not, no IPI is needed.
+ *
+ * Nobody else walks along the events of a process, whose number only files limit: they
+ * are not on the list of events of the context, and those that ask for side-band records
+ * are on a list of the process.
  *
  * A group consists of events of one process for the same CPUs.  The heads are on one
  * CPU, and on each CPU the members form an ordinary group, which is scheduled as one.
@@ -79,6 +84,7 @@ struct perf_process_cpu {
  * @mutex: see above
  * @heads: the events that users hold, by hlist_entry, which only software events use
  *	otherwise
+ * @sb_heads: those of them that ask for side-band records, by sb_list; RCU
  * @dead: the last thread has exited
  * @limit: to disable the events that are at the limit of PERF_EVENT_IOC_REFRESH; has
  *	run when a head that may have queued it is freed
@@ -89,6 +95,7 @@ struct perf_process_cpu {
 struct perf_process {
 	struct mutex		mutex;
 	struct hlist_head	heads;
+	struct list_head	sb_heads;
 	bool			dead;
 	struct work_struct	limit;
 	struct rcu_head		rcu;
@@ -228,8 +235,13 @@ void perf_process_exit(struct task_struct *task);
 
 /* ---- core.c ---- */
 
-/* The process that runs on this CPU, NULL if it has no events; interrupts off */
+/*
+ * The process that runs on this CPU, NULL if it has no events; for as long as the caller
+ * is not preempted, and interrupts are off if its first event is not to be missed
+ */
 struct perf_process *perf_cpu_process(void);
+/* True if an event with @attr asks for records of other things than its overflows */
+bool perf_attr_wants_sb(const struct perf_event_attr *attr);
 
 /* @leader: the member for @cpu of the family that leads the group, NULL if none does */
 struct perf_event *perf_process_alloc_member(struct perf_event *head, int cpu,

@@ -147,6 +147,9 @@ static unsigned int waits_bit(unsigned int i)
 
 static_assert(QUEUED_BIT < BITS_PER_LONG);
 
+/* As many hits of events of its process can wait in a thread, whatever their events */
+#define QUEUED_MAX	(4 * HW_BREAKPOINT_SIGTRAPS)
+
 /**
  * struct perf_process_queued - a hit that waits, of an event that queues all hits
  * @next: the next newer one
@@ -219,20 +222,24 @@ static bool try_to_send(const struct perf_process_hit *hit, bool waits, bool blo
 
 /* ---- Queued hits of events of a process ---- */
 
-/* The end of the list. Sets *@nr to the number of queued hits of @head. */
+/*
+ * The end of the list; NULL if no hit of @head can be added. The limit for all events
+ * bounds the walks with the siglock held, and the events that are kept after close().
+ */
 static struct perf_process_queued **end_of_queue(struct perf_process_hits *hits,
-						 const struct perf_event *head,
-						 unsigned int *nr)
+						 const struct perf_event *head)
 {
 	struct perf_process_queued **link = &hits->queued;
+	unsigned int nr = 0, of_head = 0;
 
-	*nr = 0;
 	if (!test_bit(QUEUED_BIT, &hits->state))
 		return link;
-	for (; *link; link = &(*link)->next)
-		*nr += (*link)->hit.head == head;
+	for (; *link; link = &(*link)->next) {
+		of_head += (*link)->hit.head == head;
+		nr++;
+	}
 
-	return link;
+	return of_head < HW_BREAKPOINT_SIGTRAPS && nr < QUEUED_MAX ? link : NULL;
 }
 
 /* Returns a place for each new hit that may have to wait; fewer without memory. */
@@ -287,10 +294,9 @@ static bool queue_process_hit(struct perf_process_hits *hits, unsigned int i,
 			      struct perf_process_queued **spare)
 {
 	struct perf_process_queued *queued = *spare, **end;
-	unsigned int nr;
 
-	end = end_of_queue(hits, hits->hit[i].head, &nr);
-	if (nr >= HW_BREAKPOINT_SIGTRAPS) {
+	end = end_of_queue(hits, hits->hit[i].head);
+	if (!end) {
 		atomic64_inc(&hits->hit[i].head->lost_samples);
 		return false;
 	}

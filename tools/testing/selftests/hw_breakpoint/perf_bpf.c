@@ -11,7 +11,7 @@
 
 #include "bp_test.h"
 
-enum { HITS, LAST_ADDR, LAST_PERIOD, LAST_IP, NR_VALUES };
+enum { HITS, LAST_ADDR, LAST_PERIOD, LAST_IP, LAST_COOKIE, NR_VALUES };
 
 #define INSN(c, d, s, o, i) \
 	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
@@ -93,6 +93,10 @@ static int load_program(int map, int keep)
 			  offsetof(struct bpf_perf_event_data, sample_period));
 	nr += emit_record(insn + nr, map, LAST_IP,
 			  offsetof(struct bpf_perf_event_data, regs.rip));
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
+	insn[nr++] = INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_attach_cookie);
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_7, BPF_REG_0, 0, 0);
+	nr += emit_update(insn + nr, map, LAST_COOKIE, false);
 	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, keep);
 	insn[nr++] = INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 
@@ -263,12 +267,15 @@ TEST_F(bpf, program_runs_for_all_threads_of_a_process)
 	attr.link_create.target_fd = self->fd;
 	attr.link_create.attach_type = BPF_PERF_EVENT;
 	for (int round = 0; round < 2; round++) {
-		int link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+		int link;
 
+		attr.link_create.perf_event.bpf_cookie = 10 + round;
+		link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
 		ASSERT_GE(link, 0);
 		for (int i = 0; i < cpus.nr; i++) {
 			ASSERT_EQ(0, bp_pin(cpus.cpu[i]));
 			bp_store(self->mem + 64, 1);
+			EXPECT_EQ(10 + round, map_value(self->map, LAST_COOKIE));
 		}
 		EXPECT_EQ((round + 1) * cpus.nr, map_value(self->map, HITS));
 		close(link);

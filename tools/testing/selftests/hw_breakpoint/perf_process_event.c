@@ -240,6 +240,7 @@ struct shared {
 	int ready;
 	int go;
 	int stored;
+	char images[2];
 };
 
 static void wait_for(int *flag)
@@ -295,19 +296,15 @@ TEST_F(process, threads_count_while_the_leader_is_a_zombie)
 
 TEST_F(process, last_thread_ends_it)
 {
-	struct pollfd poll_fd = { .events = POLLIN };
 	struct bp_worker child;
 	long long count;
 
 	ASSERT_EQ(0, bp_start(&child, store_times, self->mem));
 	self->fd = bp_open(&self->attr, child.pid, -1);
 	ASSERT_LE(0, self->fd);
-	poll_fd.fd = self->fd;
 	bp_do(&child, 3);
 	EXPECT_EQ(0, bp_stop(&child));
 	EXPECT_EQ(3, bp_count(self->fd));
-	EXPECT_EQ(1, poll(&poll_fd, 1, 1000));
-	EXPECT_TRUE(poll_fd.revents & POLLHUP);
 	/* A dead event holds no register, and does not come back. */
 	bp_enable(self->fd);
 	count = bp_count(self->fd);
@@ -317,25 +314,96 @@ TEST_F(process, last_thread_ends_it)
 	EXPECT_EQ(-ESRCH, bp_open(&self->attr, child.pid, -1));
 }
 
+struct poller {
+	pthread_t thread;
+	pid_t tid;
+	int fd;
+	short revents;
+};
+
+static void *poll_until_it_ends(void *arg)
+{
+	struct poller *poller = arg;
+	struct pollfd poll_fd = { .fd = poller->fd, .events = POLLIN };
+
+	__atomic_store_n(&poller->tid, syscall(__NR_gettid), __ATOMIC_RELEASE);
+	poll(&poll_fd, 1, -1);
+	poller->revents = poll_fd.revents;
+	return NULL;
+}
+
+TEST_F(process, poller_that_sleeps_learns_that_it_has_ended)
+{
+	struct poller poller = { };
+	struct bp_worker child;
+	struct bp_ring ring;
+
+	ASSERT_EQ(0, bp_start(&child, store_times, self->mem));
+	poller.fd = bp_open(&self->attr, child.pid, self->cpus.cpu[0]);
+	ASSERT_LE(0, poller.fd);
+	/* poll() does not wait for an event without a ring buffer. */
+	ASSERT_EQ(0, bp_ring_map(&ring, poller.fd, 1, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, start_thread(&poller.thread, poll_until_it_ends, &poller));
+	wait_for(&poller.tid);
+	bp_wait_for_state(poller.tid, 'S');
+	EXPECT_EQ(0, bp_stop(&child));
+	pthread_join(poller.thread, NULL);
+	EXPECT_TRUE(poller.revents & POLLHUP);
+	bp_ring_unmap(&ring);
+}
+
+/* A zombie without threads has a task, but no process to watch. */
+TEST_F(process, process_that_has_exited_is_refused)
+{
+	pid_t pid;
+
+	for (int with_event = 0; with_event < 2; with_event++) {
+		struct shared *shared = bp_map_shared();
+
+		pid = bp_fork();
+		ASSERT_LE(0, pid);
+		if (!pid) {
+			wait_for(&shared->go);
+			_exit(0);
+		}
+		if (with_event)
+			ASSERT_LE(0, bp_open(&self->attr, pid, -1));
+		set(&shared->go);
+		bp_wait_for_state(pid, 'Z');
+		EXPECT_EQ(-ESRCH, bp_open(&self->attr, pid, -1));
+		EXPECT_EQ(-ESRCH, bp_open(&self->attr, pid, self->cpus.cpu[0]));
+		EXPECT_EQ(pid, waitpid(pid, NULL, 0));
+	}
+}
+
 #define EXEC_STORES	7
 
-/* The new image stores, if it is told to. */
+/* @images: how many to execute, one after the other: "1" or "2" */
+static void exec_image(const char *images)
+{
+	char *argv[] = { "perf_process", NULL }, *envp[] = { NULL, NULL }, env[32];
+
+	snprintf(env, sizeof(env), "PERF_PROCESS_EXEC=%s", images);
+	envp[0] = env;
+	execve("/proc/self/exe", argv, envp);
+	_exit(2);
+}
+
+/* The last new image stores. */
 static __attribute__((constructor)) void new_image(void)
 {
-	if (!getenv("PERF_PROCESS_EXEC"))
+	const char *images = getenv("PERF_PROCESS_EXEC");
+
+	if (!images)
 		return;
+	if (*images == '2') {
+		raise(SIGSTOP);
+		exec_image("1");
+	}
 	if (!bp_map_page(PROT_READ | PROT_WRITE))
 		_exit(1);
 	bp_store_times(BP_PAGE, 1, EXEC_STORES);
 	_exit(0);
-}
-
-static void *exec_image(void *arg)
-{
-	char *argv[] = { "perf_process", NULL }, *envp[] = { "PERF_PROCESS_EXEC=1", NULL };
-
-	execve("/proc/self/exe", argv, envp);
-	_exit(2);
 }
 
 static void *exec_when_told(void *arg)
@@ -344,7 +412,8 @@ static void *exec_when_told(void *arg)
 
 	set(&shared->ready);
 	wait_for(&shared->go);
-	return exec_image(NULL);
+	exec_image(shared->images);
+	return NULL;
 }
 
 static void exec_by(struct __test_metadata *_metadata, FIXTURE_DATA(process) *self,
@@ -354,6 +423,7 @@ static void exec_by(struct __test_metadata *_metadata, FIXTURE_DATA(process) *se
 	pthread_t thread;
 	pid_t pid;
 
+	strcpy(shared->images, "1");
 	pid = bp_fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
@@ -393,6 +463,31 @@ TEST_F(process, enable_on_exec)
 	self->attr.enable_on_exec = 1;
 	exec_by(_metadata, self, true, EXEC_STORES);
 	exec_by(_metadata, self, false, EXEC_STORES);
+}
+
+/* What its user disables after the exec stays disabled at the next one. */
+TEST_F(process, enable_on_exec_is_for_one_exec)
+{
+	struct shared *shared = bp_map_shared();
+	int status;
+	pid_t pid;
+
+	strcpy(shared->images, "2");
+	pid = bp_fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		exec_when_told(shared);
+	self->attr.disabled = 1;
+	self->attr.enable_on_exec = 1;
+	self->fd = bp_open(&self->attr, pid, -1);
+	ASSERT_LE(0, self->fd);
+	set(&shared->go);
+	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_EQ(0, bp_disable(self->fd));
+	kill(pid, SIGCONT);
+	EXPECT_EQ(0, bp_wait(pid));
+	EXPECT_EQ(0, bp_count(self->fd));
 }
 
 /* ----------------------------------------------------------------------- controls */
@@ -741,6 +836,21 @@ TEST_F(process, cpus_that_go_and_return)
 	bp_store(self->mem + SECOND, 1);
 	EXPECT_EQ(3, bp_count(self->fd));
 	EXPECT_EQ(0, bp_stop(&thread));
+}
+
+/* The first event of the machine that waits for the CPU */
+TEST_F(process, opened_while_a_cpu_is_offline)
+{
+	int cpu = self->cpus.cpu[self->cpus.nr - 1];
+
+	BP_NEED_ROOT();
+	BP_NEED_CPUS(self->cpus, 2);
+	ASSERT_EQ(0, bp_cpu_online(cpu, false));
+	open_it(_metadata, self);
+	ASSERT_EQ(0, bp_cpu_online(cpu, true));
+	ASSERT_EQ(0, bp_pin(cpu));
+	bp_store_times(self->mem, 1, 3);
+	EXPECT_EQ(3, bp_count(self->fd));
 }
 
 /* -------------------------------------------------------------------------- slots */

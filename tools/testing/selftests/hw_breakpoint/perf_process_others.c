@@ -416,6 +416,12 @@ TEST_F(process, changes_send_no_ipi_to_cpus_of_other_processes)
 		EXPECT_EQ(0, ioctl(fd, PERF_EVENT_IOC_PERIOD, &period));
 		EXPECT_EQ(0, bp_modify(fd, &self->attr));
 	}
+	for (int i = 0; i < CHANGES; i++) {
+		int second = bp_open(&self->attr, 0, -1);
+
+		EXPECT_LE(0, second);
+		close(second);
+	}
 	EXPECT_GT(before + CHANGES / 2, nr_calls(&self->cpus, 1));
 	bp_store(self->mem, 1);
 	EXPECT_EQ(1, bp_count(fd));
@@ -423,6 +429,126 @@ TEST_F(process, changes_send_no_ipi_to_cpus_of_other_processes)
 	bp_store(self->mem, 1);
 	EXPECT_EQ(2, bp_count(fd));
 	EXPECT_EQ(0, bp_stop(&busy));
+	close(fd);
+}
+
+/* ----------------------------------------------------------- what others have to do */
+
+#define MANY		400
+
+/* Returns how long @cmd changes of the name take, at least. */
+static long rename_often(int cmd, void *unused)
+{
+	__u64 best = -1, time;
+
+	for (int round = 0; round < 8; round++) {
+		time = bp_now(CLOCK_THREAD_CPUTIME_ID);
+		for (int i = 0; i < cmd; i++)
+			prctl(PR_SET_NAME, i & 1 ? "renamed" : "other");
+		time = bp_now(CLOCK_THREAD_CPUTIME_ID) - time;
+		if (time < best)
+			best = time;
+	}
+	return best;
+}
+
+/* Any number of events that ask for records costs other processes nothing. */
+TEST_F(process, side_band_events_are_not_seen_by_other_processes)
+{
+	struct bp_worker other;
+	int fd[MANY];
+	long time;
+
+	ASSERT_EQ(0, bp_start(&other, rename_often, NULL));
+	ASSERT_EQ(0, bp_pin_task(other.pid, self->cpus.cpu[0]));
+	self->attr.config |= BP_FLEXIBLE;
+	self->attr.comm = 1;
+	fd[0] = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+	ASSERT_LE(0, fd[0]);
+	time = bp_do(&other, 200);
+	for (int i = 1; i < MANY; i++) {
+		fd[i] = bp_open(&self->attr, 0, self->cpus.cpu[0]);
+		ASSERT_LE(0, fd[i]);
+	}
+	EXPECT_GT(2 * time, bp_do(&other, 200));
+	bp_close(fd, MANY);
+	EXPECT_EQ(0, bp_stop(&other));
+}
+
+struct switcher {
+	pthread_t thread;
+	struct perf_event_attr attr;
+	int cpu;
+	int *rounds;
+	int stop;
+	int failed;
+};
+
+/* Each change of the buffer but the first one waits for a grace period. */
+static void *switch_buffers(void *arg)
+{
+	struct switcher *s = arg;
+	struct bp_ring ring;
+	int fd, buffer;
+
+	fd = bp_open(&s->attr, 0, s->cpu);
+	buffer = bp_open(&s->attr, 0, s->cpu);
+	if (fd < 0 || buffer < 0 || bp_ring_map(&ring, buffer, 1, PROT_READ | PROT_WRITE)) {
+		s->failed = 1;
+		return NULL;
+	}
+	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+		s->failed |= bp_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, buffer) != 0;
+		__atomic_add_fetch(s->rounds, 1, __ATOMIC_RELAXED);
+	}
+	bp_ring_unmap(&ring);
+	return NULL;
+}
+
+static long nr_sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+#define SWITCHERS	4
+#define ROUNDS		100
+
+/* Nobody waits for the events of the CPU meanwhile. */
+TEST_F(process, change_of_a_buffer_does_not_block_others)
+{
+	struct perf_event_attr plain = bp_attr_w(self->mem + 64, 1);
+	struct switcher s[SWITCHERS];
+	int fd, rounds = 0;
+	long sleeps;
+
+	BP_NEED_ROOT();
+	fd = bp_open(&plain, -1, self->cpus.cpu[0]);
+	ASSERT_LE(0, fd);
+	self->attr.config |= BP_FLEXIBLE;
+	for (int i = 0; i < SWITCHERS; i++) {
+		s[i] = (struct switcher) {
+			.attr	= self->attr,
+			.cpu	= self->cpus.cpu[0],
+			.rounds	= &rounds,
+		};
+		ASSERT_EQ(0, start_thread(&s[i].thread, switch_buffers, &s[i]));
+	}
+	while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < SWITCHERS)
+		sched_yield();
+	sleeps = nr_sleeps();
+	while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < ROUNDS) {
+		ASSERT_EQ(0, bp_disable(fd));
+		ASSERT_EQ(0, bp_enable(fd));
+	}
+	EXPECT_GT(ROUNDS / 20, nr_sleeps() - sleeps);
+	for (int i = 0; i < SWITCHERS; i++) {
+		__atomic_store_n(&s[i].stop, 1, __ATOMIC_RELAXED);
+		pthread_join(s[i].thread, NULL);
+		EXPECT_EQ(0, s[i].failed);
+	}
 	close(fd);
 }
 
@@ -439,7 +565,7 @@ static long store_on_cpu(int cpu, void *arg)
 TEST_F(process, counts_outlive_the_process)
 {
 	struct bp_worker worker;
-	struct bp_reading end;
+	struct bp_reading before, end;
 	int fd;
 
 	self->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
@@ -449,10 +575,13 @@ TEST_F(process, counts_outlive_the_process)
 	ASSERT_LE(0, fd);
 	for (int i = 0; i < self->cpus.nr; i++)
 		EXPECT_EQ(0, bp_do(&worker, self->cpus.cpu[i]));
+	ASSERT_TRUE(bp_read(fd, &before));
+	EXPECT_LT(0, before.running);
 	EXPECT_EQ(0, bp_stop(&worker));
 	ASSERT_TRUE(bp_read(fd, &end));
 	EXPECT_EQ(self->cpus.nr, end.count);
-	EXPECT_LT(0, end.running);
+	EXPECT_LE(before.enabled, end.enabled);
+	EXPECT_LE(before.running, end.running);
 	EXPECT_LE(end.running, end.enabled);
 	EXPECT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_RESET, 0));
 	ASSERT_TRUE(bp_read(fd, &end));

@@ -100,6 +100,42 @@ TEST_F(queue, each_event_has_its_own_queue)
 		expect_word(_metadata, i, i >= nr_seen - 10, ASYNC);
 }
 
+#define FLEXIBLE_EVENTS		8
+#define OF_ALL_EVENTS		(4 * KEPT_MIN)
+
+/* However many events a thread hits, it stores a limited number of hits. */
+TEST_F(queue, thread_stores_a_limited_number_of_hits)
+{
+	struct perf_event_attr attr;
+	struct bp_hits hits;
+	long count = 0, lost = 0;
+	int fd[FLEXIBLE_EVENTS];
+
+	close(self->fd);
+	for (int i = 0; i < FLEXIBLE_EVENTS; i++) {
+		attr = word_attr(i);
+		attr.config |= BP_FLEXIBLE;
+		fd[i] = bp_open(&attr, 0, -1);
+		ASSERT_LE(0, fd[i]);
+	}
+	block();
+	/* Each event gets a register from time to time. */
+	for (int i = 0; i < FLEXIBLE_EVENTS; i++) {
+		while (bp_hits(fd[i]).count < KEPT_MIN)
+			bp_store(word(i), 1);
+	}
+	unblock();
+	for (int i = 0; i < FLEXIBLE_EVENTS; i++) {
+		hits = bp_hits(fd[i]);
+		count += hits.count;
+		lost += hits.lost;
+	}
+	EXPECT_EQ(count, lost + nr_seen);
+	EXPECT_LE(OF_ALL_EVENTS, nr_seen);
+	EXPECT_GE(OF_ALL_EVENTS + 1 + KEPT_IN_KERNEL, nr_seen);
+	bp_close(fd, FLEXIBLE_EVENTS);
+}
+
 /* An event that does not queue is not hindered, and its hits still coalesce. */
 TEST_F(queue, full_queue_does_not_hinder_other_events)
 {

@@ -175,6 +175,25 @@ TEST_F(refresh, counts_periods)
 	stop_threads(_metadata, self);
 }
 
+/* PERF_EVENT_IOC_PERIOD changes the period on each CPU. */
+TEST_F(refresh, counts_changed_periods)
+{
+	__u64 period = 2;
+
+	BP_NEED_CPUS(self->cpus, 2);
+	start_threads(_metadata, self);
+	self->attr.sample_period = 5;
+	open_it(_metadata, self);
+	ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
+	for (int i = 0; i < 2; i++) {
+		refresh(_metadata, self, 3);
+		bp_do(&self->thread[i], 10);
+		wait_for_signals(2 * (i + 1), i + 1);
+		EXPECT_EQ(6 * (i + 1), bp_count(self->fd));
+	}
+	stop_threads(_metadata, self);
+}
+
 /* The time stands still as soon as the kernel has disabled the event on all CPUs. */
 TEST_F(refresh, disables_the_event)
 {
