@@ -11,6 +11,7 @@
 
 /* More events than there are registers, on words 0 and up */
 #define NR		9
+#define NR_PAIRS	6
 
 FIXTURE(process)
 {
@@ -170,6 +171,24 @@ TEST_F(process, groups_take_turns_as_a_whole)
 	for (int i = 0; i < 3; i++)
 		expect_whole(_metadata, &self->e, 3 * i, 3);
 	expect_in_use(_metadata, &self->e, &load, 3, 3);
+}
+
+/* A switch to the process tries a few groups that do not fit, and then no more. */
+TEST_F(process, groups_that_do_not_fit_let_others_pass)
+{
+	struct load load = { .nr = NR_PAIRS * 2 + 1 };
+	struct events pairs = { }, plain = { };
+
+	for (int i = 0; i < NR_PAIRS; i++)
+		add_group(_metadata, &pairs, of_process, 2 * i, 2, 0, self->cpu);
+	add(_metadata, &self->e, of_process(2 * NR_PAIRS), 0, self->cpu, -1);
+	for (int i = 0; i < BP_SLOTS - 1; i++)
+		add(_metadata, &plain, guaranteed_of_process(load.nr + i), 0, self->cpu, -1);
+	expect_turns(_metadata, &self->e, &load);
+	look(_metadata, &pairs);
+	begin(_metadata, &pairs);
+	go_on_rotations(_metadata, &load, &pairs, 10);
+	EXPECT_EQ(0, all_counted(&pairs));
 }
 
 TEST_F(process, members_take_turns_when_their_leader_is_closed)

@@ -261,13 +261,11 @@ TEST_F(group, member_is_modified_for_all_threads)
 /* At the limit the leader is disabled, and all with it. */
 TEST_F(group, limit_of_the_leader_stops_all)
 {
-	struct pollfd poll_fd = { .events = POLLIN };
 	struct group_read r;
 
 	self->attr[0].sample_period = 1;
 	self->attr[0].disabled = 1;
 	open_group(_metadata, self, 2);
-	poll_fd.fd = self->fd[0];
 	ASSERT_EQ(0, bp_pin(self->cpus.cpu[self->cpus.nr - 1]));
 	ASSERT_EQ(0, bp_ioctl(self->fd[0], PERF_EVENT_IOC_REFRESH, 3));
 	for (int i = 0; i < 5; i++)
@@ -387,6 +385,34 @@ TEST_F(group, members_of_a_disabled_leader_count_when_it_is_closed)
 		EXPECT_EQ(i + 1, read_group(self->fd[i]).cntr[0].value);
 }
 
+static void run_for(__u64 ns)
+{
+	__u64 end = bp_now(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (bp_now(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+}
+
+#define LONG_NS		(50 * 1000 * 1000ULL)
+
+/* They were not enabled before. */
+TEST_F(group, members_of_a_disabled_leader_are_timed_from_its_close_on)
+{
+	struct bp_reading r;
+	__u64 start;
+
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[self->cpus.nr - 1]));
+	self->attr[0].disabled = 1;
+	self->attr[1].read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				    PERF_FORMAT_TOTAL_TIME_RUNNING;
+	open_group(_metadata, self, 2);
+	run_for(LONG_NS);
+	start = bp_now(CLOCK_MONOTONIC);
+	close(self->fd[0]);
+	ASSERT_TRUE(bp_read(self->fd[1], &r));
+	EXPECT_GE(bp_now(CLOCK_MONOTONIC) - start, r.enabled);
+}
+
 #define CHANGES		200
 
 struct churn {
@@ -456,12 +482,6 @@ TEST_F(group, is_read_after_the_process_has_exited)
 	}
 	EXPECT_EQ(0, bp_stop(&child));
 	expect_counts(_metadata, self, BP_SLOTS, 1);
-	for (int i = 0; i < BP_SLOTS; i++) {
-		struct pollfd poll_fd = { .fd = self->fd[i], .events = POLLIN };
-
-		EXPECT_EQ(1, poll(&poll_fd, 1, 1000));
-		EXPECT_TRUE(poll_fd.revents & POLLHUP);
-	}
 	EXPECT_EQ(-ENODEV, bp_open_group(&self->attr[4], 0, self->cpu, self->fd[0], 0));
 	close(self->fd[0]);
 	EXPECT_EQ(1, read_group(self->fd[1]).nr);
@@ -577,6 +597,45 @@ TEST_F(group, goes_on_when_cpus_return)
 	EXPECT_EQ(2 * self->nr_cpus, read_group(self->fd[0]).cntr[0].value);
 	EXPECT_EQ(4 * self->nr_cpus, read_group(self->fd[0]).cntr[1].value);
 	EXPECT_EQ(3 * self->nr_cpus, read_group(self->fd[0]).cntr[2].value);
+}
+
+/* A sample has the times of the process, which a read has, too. */
+TEST_F(group, sample_has_the_times_of_the_process)
+{
+	union bp_record rec;
+	struct bp_ring ring;
+	struct bp_worker child;
+	struct bp_reading before, after, *sample = (void *)((char *)&rec + sizeof(rec.header));
+	int samples = 0;
+
+	if (self->cpu < 0)
+		return;
+	self->attr[0].sample_period = 1;
+	self->attr[0].sample_type = PERF_SAMPLE_READ;
+	self->attr[0].read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				    PERF_FORMAT_TOTAL_TIME_RUNNING;
+	ASSERT_EQ(0, bp_start(&child, store_all, self->mem));
+	ASSERT_EQ(0, bp_pin_task(child.pid, self->cpu));
+	open_group_of(_metadata, self, child.pid, 1);
+	ASSERT_EQ(0, bp_ring_map(&ring, self->fd[0], 1, PROT_READ | PROT_WRITE));
+	/* The CPU runs another process meanwhile. */
+	ASSERT_EQ(0, bp_pin(self->cpu));
+	ASSERT_TRUE(bp_read(self->fd[0], &before));
+	run_for(LONG_NS);
+	bp_do(&child, 1);
+	ASSERT_TRUE(bp_read(self->fd[0], &after));
+	while (bp_ring_next(&ring, &rec)) {
+		if (rec.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		samples++;
+		EXPECT_EQ(1, sample->count);
+		EXPECT_LE(before.enabled, sample->enabled);
+		EXPECT_GE(after.enabled, sample->enabled);
+		EXPECT_GE(after.running, sample->running);
+	}
+	EXPECT_EQ(1, samples);
+	bp_ring_unmap(&ring);
+	EXPECT_EQ(0, bp_stop(&child));
 }
 
 TEST_F(group, sample_of_the_leader_carries_all_counts)
