@@ -9,7 +9,8 @@
  *	cpu(c) + process(p, c) + thread(t, c) + (any flexible ? 1 : 0) + wide <= registers
  *
  * and then each guaranteed breakpoint counts each access that it is for, whether it is
- * in a group or not.  Flexible ones are in no group here.  A debugger takes registers of the thread that it traces.
+ * in a group or not.  Flexible ones are in no group here.  A debugger takes registers of
+ * the thread that it traces.
  */
 #include <sys/ptrace.h>
 #include <sys/user.h>
