@@ -132,6 +132,10 @@ static void steps(void)
 	mark(9);
 }
 
+/*
+ * The child gives the parent time to get to waitpid(): where a debugger then finds it is
+ * the same in each run.
+ */
 static void fork_and_count(void)
 {
 	pid_t child;
@@ -139,6 +143,7 @@ static void fork_and_count(void)
 	mark(0);
 	child = fork();
 	if (!child) {
+		usleep(100000);
 		count(3);
 		_exit(0);
 	}
