@@ -6,22 +6,12 @@
  * period and the address. It decides whether the sample is written; the count does not
  * depend on this.
  */
-#include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
 
 #include "bp_test.h"
+#include "bp_bpf.h"
 
 enum { HITS, LAST_ADDR, LAST_PERIOD, LAST_IP, LAST_COOKIE, NR_VALUES };
-
-#define INSN(c, d, s, o, i) \
-	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
-
-static int sys_bpf(int cmd, union bpf_attr *attr, size_t size)
-{
-	long fd = syscall(__NR_bpf, cmd, attr, size);
-
-	return fd < 0 ? -errno : fd;
-}
 
 static int create_map(void)
 {
@@ -32,7 +22,7 @@ static int create_map(void)
 		.max_entries = NR_VALUES,
 	};
 
-	return sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
+	return sys_bpf(BPF_MAP_CREATE, &attr);
 }
 
 static __u64 map_value(int map, __u32 key)
@@ -44,7 +34,7 @@ static __u64 map_value(int map, __u32 key)
 		.value = (unsigned long)&value,
 	};
 
-	sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr));
+	sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 	return value;
 }
 
@@ -79,13 +69,11 @@ static int emit_record(struct bpf_insn *p, int map, int key, int offset)
 /* The program counts, stores what the context has, and returns keep. */
 static int load_program(int map, int keep)
 {
-	static char log[65536];
 	struct bpf_insn insn[128];
-	union bpf_attr attr = { };
 	int nr = 0;
 
 	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_1, 0, 0);
-	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_7, 0, 0, 1);
+	insn[nr++] = MOV(BPF_REG_7, 1);
 	nr += emit_update(insn + nr, map, HITS, true);
 	nr += emit_record(insn + nr, map, LAST_ADDR,
 			  offsetof(struct bpf_perf_event_data, addr));
@@ -97,17 +85,10 @@ static int load_program(int map, int keep)
 	insn[nr++] = INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_attach_cookie);
 	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_7, BPF_REG_0, 0, 0);
 	nr += emit_update(insn + nr, map, LAST_COOKIE, false);
-	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, keep);
-	insn[nr++] = INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	insn[nr++] = MOV(BPF_REG_0, keep);
+	insn[nr++] = EXIT();
 
-	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
-	attr.insns = (unsigned long)insn;
-	attr.insn_cnt = nr;
-	attr.license = (unsigned long)"GPL";
-	attr.log_buf = (unsigned long)log;
-	attr.log_size = sizeof(log);
-	attr.log_level = 1;
-	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+	return bpf_load(BPF_PROG_TYPE_PERF_EVENT, insn, nr);
 }
 
 FIXTURE(bpf)
@@ -237,13 +218,8 @@ TEST_F(bpf, descriptor_that_is_no_program_is_refused)
 
 TEST_F(bpf, link_runs_the_program_until_it_is_closed)
 {
-	union bpf_attr attr = { };
-	int link;
+	int link = bpf_attach(load_program(self->map, 1), self->fd, 0);
 
-	attr.link_create.prog_fd = load_program(self->map, 1);
-	attr.link_create.target_fd = self->fd;
-	attr.link_create.attach_type = BPF_PERF_EVENT;
-	link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
 	ASSERT_GE(link, 0);
 	bp_store_times(self->mem, 1, 3);
 	EXPECT_EQ(3, map_value(self->map, HITS));
@@ -257,20 +233,16 @@ TEST_F(bpf, link_runs_the_program_until_it_is_closed)
 TEST_F(bpf, program_runs_for_all_threads_of_a_process)
 {
 	struct bp_cpus cpus = bp_online_cpus();
-	union bpf_attr attr = { };
+	int prog;
 
 	self->attr.config = BP_PROCESS;
 	self->attr.bp_addr += 64;
 	self->fd = bp_open(&self->attr, 0, -1);
 	ASSERT_GE(self->fd, 0);
-	attr.link_create.prog_fd = load_program(self->map, 0);
-	attr.link_create.target_fd = self->fd;
-	attr.link_create.attach_type = BPF_PERF_EVENT;
+	prog = load_program(self->map, 0);
 	for (int round = 0; round < 2; round++) {
-		int link;
+		int link = bpf_attach(prog, self->fd, 10 + round);
 
-		attr.link_create.perf_event.bpf_cookie = 10 + round;
-		link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
 		ASSERT_GE(link, 0);
 		for (int i = 0; i < cpus.nr; i++) {
 			ASSERT_EQ(0, bp_pin(cpus.cpu[i]));
@@ -294,21 +266,17 @@ static int load_reader(int map, int events)
 	struct bpf_insn insn[32] = {
 		INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, events),
 		INSN(0, 0, 0, 0, 0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0),
+		MOV(BPF_REG_2, 0),
 		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_perf_event_read),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_7, BPF_REG_0, 0, 0),
 	};
-	union bpf_attr attr = { };
 	int nr = 5;
 
 	nr += emit_update(insn + nr, map, HITS, false);
-	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1);
-	insn[nr++] = INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
-	attr.insns = (unsigned long)insn;
-	attr.insn_cnt = nr;
-	attr.license = (unsigned long)"GPL";
-	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+	insn[nr++] = MOV(BPF_REG_0, 1);
+	insn[nr++] = EXIT();
+
+	return bpf_load(BPF_PROG_TYPE_PERF_EVENT, insn, nr);
 }
 
 /* Makes element 0 of a new map of events refer to @fd. */
@@ -320,14 +288,14 @@ static int create_events(int fd)
 		.value_size = 4,
 		.max_entries = 1,
 	};
-	int map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr)), err;
+	int map = sys_bpf(BPF_MAP_CREATE, &attr), err;
 	__u32 key = 0;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.map_fd = map;
 	attr.key = (unsigned long)&key;
 	attr.value = (unsigned long)&fd;
-	err = sys_bpf(BPF_MAP_UPDATE_ELEM, &attr, sizeof(attr));
+	err = sys_bpf(BPF_MAP_UPDATE_ELEM, &attr);
 	return err ?: map;
 }
 

@@ -5,8 +5,7 @@
  * The rule: hits of events that are not breakpoints coalesce. A ring buffer with
  * samples, or a BPF program of the event, works as without signals.
  */
-#include <linux/bpf.h>
-
+#include "bp_bpf.h"
 #include "sigtrap.h"
 
 TEST_F(trap, samples_go_to_the_ring_as_well)
@@ -38,37 +37,11 @@ TEST_F(trap, samples_go_to_the_ring_as_well)
 }
 
 #ifdef __LP64__
-static int load_filter(int keep)
-{
-	static char log[4096];
-	struct bpf_insn insn[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = keep },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_PERF_EVENT,
-		.insns = (unsigned long)insn,
-		.insn_cnt = 2,
-		.license = (unsigned long)"GPL",
-		.log_buf = (unsigned long)log,
-		.log_size = sizeof(log),
-		.log_level = 1,
-	};
-	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : fd;
-}
-
 static int attach_filter(int fd, int keep)
 {
-	union bpf_attr attr = { };
-	long link;
+	const struct bpf_insn insn[] = { MOV(BPF_REG_0, keep), EXIT() };
 
-	attr.link_create.prog_fd = load_filter(keep);
-	attr.link_create.target_fd = fd;
-	attr.link_create.attach_type = BPF_PERF_EVENT;
-	link = syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return link < 0 ? -errno : link;
+	return bpf_attach(bpf_load(BPF_PROG_TYPE_PERF_EVENT, insn, ARRAY_SIZE(insn)), fd, 0);
 }
 
 TEST_F(trap, program_says_which_hits_signal)

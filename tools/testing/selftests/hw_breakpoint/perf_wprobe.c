@@ -8,15 +8,11 @@
  * Opening it requires the same privilege as sampling a tracepoint, even if it only
  * counts.
  */
-#include <linux/bpf.h>
-
 #include "bp_test.h"
+#include "bp_bpf.h"
 
 #define TRACEFS		"/sys/kernel/tracing/"
 #define EVENT		"events/wprobes/perf_test/"
-
-#define INSN(c, d, s, o, i) \
-	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
 
 static int read_id(void)
 {
@@ -30,29 +26,16 @@ static int read_id(void)
 	return id;
 }
 
-static int load(enum bpf_prog_type type, const struct bpf_insn *insn, unsigned int nr)
-{
-	union bpf_attr attr = {
-		.prog_type = type,
-		.insns = (unsigned long)insn,
-		.insn_cnt = nr,
-		.license = (unsigned long)"GPL",
-	};
-	long fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : fd;
-}
-
 /* A program that reads the first register, and returns @keep whatever the value is. */
 static int load_program(int keep)
 {
 	const struct bpf_insn insn[] = {
 		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_2, BPF_REG_1, 0, 0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, keep),
-		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		MOV(BPF_REG_0, keep),
+		EXIT(),
 	};
 
-	return load(BPF_PROG_TYPE_KPROBE, insn, ARRAY_SIZE(insn));
+	return bpf_load(BPF_PROG_TYPE_KPROBE, insn, ARRAY_SIZE(insn));
 }
 
 /* The timer ticks on any CPU: the event is opened on each. */
@@ -137,10 +120,10 @@ TEST_F(wprobe, a_bpf_program_decides)
 TEST_F(wprobe, a_bpf_program_of_another_type_is_refused)
 {
 	const struct bpf_insn insn[] = {
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0),
-		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		MOV(BPF_REG_0, 0),
+		EXIT(),
 	};
-	int fd = load(BPF_PROG_TYPE_TRACEPOINT, insn, ARRAY_SIZE(insn));
+	int fd = bpf_load(BPF_PROG_TYPE_TRACEPOINT, insn, ARRAY_SIZE(insn));
 
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(-EINVAL, bp_ioctl(self->fd[0], PERF_EVENT_IOC_SET_BPF, fd));

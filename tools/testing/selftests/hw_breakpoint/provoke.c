@@ -371,7 +371,7 @@ int provoke_bpf_tail_calls(int cpu, int rounds)
 		MOV(BPF_REG_0, 0),
 		EXIT(),
 	};
-	caller = load_insns(BPF_PROG_TYPE_SOCKET_FILTER, insn, ARRAY_SIZE(insn));
+	caller = bpf_load(BPF_PROG_TYPE_SOCKET_FILTER, insn, ARRAY_SIZE(insn));
 	MUST(caller);
 	for (int i = 0; i < 2; i++) {
 		target[i] = load_program(BPF_PROG_TYPE_SOCKET_FILTER, i, 2);

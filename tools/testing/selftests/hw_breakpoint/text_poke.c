@@ -228,25 +228,6 @@ int open_inner_kprobe(const char *func, unsigned long *offset)
 
 /* ------------------------------------------------------------------------ BPF */
 
-int sys_bpf(int cmd, union bpf_attr *attr)
-{
-	long fd = syscall(__NR_bpf, cmd, attr, sizeof(*attr));
-
-	return fd < 0 ? -errno : fd;
-}
-
-int load_insns(int type, const struct bpf_insn *insn, int nr)
-{
-	union bpf_attr attr = {
-		.prog_type = type,
-		.insns = (unsigned long)insn,
-		.insn_cnt = nr,
-		.license = (unsigned long)"GPL",
-	};
-
-	return sys_bpf(BPF_PROG_LOAD, &attr);
-}
-
 int load_program(int type, int result, int nr)
 {
 	struct bpf_insn *insn = calloc(nr, sizeof(*insn));
@@ -255,7 +236,7 @@ int load_program(int type, int result, int nr)
 	for (int i = 0; i < nr - 1; i++)
 		insn[i] = MOV(BPF_REG_0, result);
 	insn[nr - 1] = EXIT();
-	fd = load_insns(type, insn, nr);
+	fd = bpf_load(type, insn, nr);
 	free(insn);
 	return fd;
 }

@@ -12,9 +12,8 @@
 #ifndef TEXT_POKE_H
 #define TEXT_POKE_H
 
-#include <linux/bpf.h>
-
 #include "bp_test.h"
+#include "bp_bpf.h"
 
 /* The tests change thousands of instructions, each with interrupts of all CPUs. */
 #undef TEST_TIMEOUT_DEFAULT
@@ -130,15 +129,6 @@ int open_kprobe(const char *func, unsigned long offset, bool ret);
 int open_inner_kprobe(const char *func, unsigned long *offset);
 
 /* ------------------------------------------------------------------------ BPF */
-
-#define INSN(c, d, s, o, i) \
-	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
-
-#define MOV(reg, value)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, reg, 0, 0, value)
-#define EXIT()		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-
-int sys_bpf(int cmd, union bpf_attr *attr);
-int load_insns(int type, const struct bpf_insn *insn, int nr);
 
 /* Loads a program that returns result and has nr instructions. */
 int load_program(int type, int result, int nr);
