@@ -303,7 +303,7 @@ unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 				struct bp_domain *domain, int cpu);
 
 /**
- * bp_slots_full - tell whether a domain holds too much for one more claim
+ * bp_slots_full - check whether a domain holds too much for one more claim
  * @bs: the accounting
  * @spec: what would be asked for
  * @domain: domain that would ask
