@@ -41,7 +41,7 @@ STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test bench \
-	baseline lint bisect arm64 clean distclean help deps-test out/bzImage \
+	baseline lint bisect arm64 docs clean distclean help deps-test out/bzImage \
 	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients
 
 all: out/bzImage
@@ -169,6 +169,11 @@ arm64: tree
 	@$(BIN)/deps build arm64
 	@$(BIN)/arm64
 
+# The pages that the series adds or changes
+docs: tree
+	@$(BIN)/deps docs
+	@$(STEP) $(BIN)/docs out/docs
+
 # ---- the rest -----------------------------------------------------------------
 
 clean:
@@ -207,6 +212,7 @@ help:
 #: make check     check that series, patches and overlay are consistent
 #: make export    write the series as mails to out/series, and try git am
 #: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series
+#: make docs      build the pages of the series with sphinx: out/docs/html
 #: make bisect    build each commit, boot the first and last; BOOT_ALL=1: boot each
 #: make arm64     cross-build before, without and with the layer
 #: make clean     remove what was built; distclean: the kernel tree, too
