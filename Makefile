@@ -19,6 +19,7 @@ MAKEFLAGS += --no-print-directory
 #                included
 # FULL=1         run all suites on the debug kernel with 2 and with 4 CPUs
 # CONFIG= LSMOD= configuration of the packaged kernel, see make help
+# DEB=           directory of the packages that make test-debian installs
 # BUILD_LOCK=    lock file that serializes kernel builds of several checkouts
 JOBS ?= $(shell nproc)
 VMS ?= 2
@@ -42,7 +43,7 @@ WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test bench \
 	baseline lint bisect arm64 docs clean distclean help deps-test out/bzImage \
-	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients
+	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients test-base
 
 all: out/bzImage
 
@@ -129,14 +130,17 @@ deb: tree
 	@$(BIN)/deb hwbp out/deb
 
 # The same packages, the kernel with a small configuration, installed in a Debian that
-# boots in QEMU.
+# boots in QEMU. With DEB=out/deb those of make deb.
 DEBIAN := build/debian
+DEBS := $(or $(DEB),$(DEBIAN))
 test-debian: deps-test tree
 	@$(BIN)/deps deb debian
+ifeq ($(DEB),)
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel --deb build/linux build/obj/debian \
 		$(DEBIAN)/linux-image.deb $(PLAIN) $(QEMU)/debian.config $(OURS)
 	@$(BIN)/deb hwbp $(DEBIAN)
-	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN) $(DEBIAN)/linux-image.deb $(DEBIAN)/hwbp_*.deb
+endif
+	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN) $(DEBS)/linux-image.deb $(DEBS)/hwbp_*.deb
 	@$(WITH_QEMU) $(STEP) $(QEMU)/../debian/run test $(DEBIAN) out/test-debian
 
 # Compare what Debian's gdb, perf, strace and bpftrace print on both kernels.
@@ -145,6 +149,11 @@ test-clients: deps-test out/bzImage out/base/bzImage
 	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN)
 	@$(WITH_QEMU) $(STEP) $(QEMU)/../debian/run clients $(DEBIAN) out/test-clients \
 		out/base/bzImage out/bzImage $(ONLY)
+
+# hwbp works on the base kernel with what that offers, and says what is missing.
+test-base: deps-test out/base/bzImage root
+	@$(WITH_QEMU) $(STEP) $(QEMU)/hwbp_on_base --kernel out/base/bzImage --root $(ROOT_FS) \
+		--out out/test-base
 
 # ---- the series ---------------------------------------------------------------
 
@@ -203,9 +212,11 @@ help:
 #: make deb       Debian packages of the kernel, with the configuration of Debian's, and
 #:                of hwbp, in out/deb: thousands of modules, or those that LSMOD= lists
 #: make test-debian   install such packages, the kernel with a small configuration, in a
-#:                Debian 12, boot it in QEMU, and run hwbp, gdb and perf there
+#:                Debian 12, boot it in QEMU, and run hwbp, gdb and perf there;
+#:                DEB=out/deb: install those of make deb
 #: make test-clients  compare gdb, perf, strace and bpftrace of Debian on both kernels;
 #:                ONLY=five or ONLY="watch five": some of them
+#: make test-base     run the tests of hwbp on the unpatched kernel
 #:
 #: make tree      base + series + overlay -> build/linux, one commit per patch
 #: make refresh   write the commits of build/linux back to patches/ and overlay
