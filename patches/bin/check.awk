@@ -95,7 +95,7 @@ function hook_line() {
 	}
 }
 
-# What a patch must have had at its end.
+# Checks at the end of a patch.
 function finish(name) {
 	if (part != "hooks")
 		print name ": no line of three dashes below the message"
