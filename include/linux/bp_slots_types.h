@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Types of the arbitration of breakpoint registers that perf embeds: a domain
- * in each context, a claim in each event.  See kernel/events/bp_slots.h.
+ * in each context, a claim in each event, a process in each struct perf_process.
+ * See kernel/events/bp_slots.h.
  */
 #ifndef _LINUX_BP_SLOTS_TYPES_H
 #define _LINUX_BP_SLOTS_TYPES_H
 
 #include <linux/rbtree_types.h>
-#include <linux/spinlock_types.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 struct bp_holder;
@@ -15,6 +16,15 @@ struct bp_process;
 
 /* Number of classes of registers; see enum bp_type_idx */
 #define BP_SLOTS_CLASSES	2
+
+/* The most registers of one class that a CPU can have. */
+#define BP_SLOTS_MAX		16
+
+/*
+ * A domain is at level 2 * guaranteed weight + (has a flexible claim). Levels are
+ * counted so that the worst domain is found without looking at the domains.
+ */
+#define BP_LEVELS		(2 * (BP_SLOTS_MAX + 1))
 
 /**
  * struct bp_domain - the claims of one execution context, such as a task
@@ -44,7 +54,42 @@ struct bp_domain {
  *
  * Context: Any.
  */
-void bp_domain_init(struct bp_domain *domain);
+static inline void bp_domain_init(struct bp_domain *domain)
+{
+	raw_spin_lock_init(&domain->lock);
+}
+
+/**
+ * struct bp_process_account - a class of a process, on any CPU or on one
+ * @member: number of members at each level: for any CPU, by their claims for any CPU;
+ *	for one CPU, of the members with claims bound to it, by all their claims there
+ * @accounted: level at which the process is counted as one more domain; 0 for none
+ */
+struct bp_process_account {
+	u32	member[BP_LEVELS];
+	u32	accounted;
+};
+
+/**
+ * struct bp_process - the claims of a process and of its members
+ * @domain: the claims of the process. Its lock protects the whole struct
+ * @nr_bound: number of claims of the process that are bound to a CPU, plus, for each
+ *	member and class, the number of CPUs that the member is bound to
+ * @nr_accounted: sum over the classes: number of CPUs on which the process is counted
+ * @any: by class, on any CPU
+ * @cpu: by class, on each CPU
+ *
+ * The members are the other domains that belong to the process. A process with claims
+ * is counted as one more domain, at the level of its own claims plus those of its worst
+ * member. The members are counted as well, by their own claims alone.
+ */
+struct bp_process {
+	struct bp_domain		domain;
+	u32				nr_bound;
+	u32				nr_accounted;
+	struct bp_process_account	any[BP_SLOTS_CLASSES];
+	struct bp_process_account	*cpu[BP_SLOTS_CLASSES];
+};
 
 /**
  * struct bp_claim - a right to registers

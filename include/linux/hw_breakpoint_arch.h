@@ -23,10 +23,15 @@
  * defines a macro of the same name; the defaults are below.
  *
  *  hw_breakpoint_weight(attr)		registers that a breakpoint needs
+ *  hw_breakpoint_arch_parses_attr()
+ *					true if hw_breakpoint_arch_parse() needs
+ *					  no event, so that @bp may be NULL
  *  arch_hw_breakpoint_begin()		begin a batch: install, uninstall and
  *					  change may defer register writes
  *  arch_hw_breakpoint_commit()		end the batch: do the deferred writes
  *  arch_hw_breakpoint_change()		change an installed breakpoint in place
+ *  arch_hw_breakpoint_copy()		copy a translation, which depends on nothing
+ *					  but the attributes, to another event
  *  arch_hw_breakpoint_repoint()	apply bp->hw.bp_versions, in any context
  *  arch_hw_breakpoint_move()		needed with it: translate another address
  *  arch_hw_breakpoint_reg()		read back a register of this CPU
@@ -38,7 +43,7 @@
 #define _LINUX_HW_BREAKPOINT_ARCH_H
 
 #include <linux/compiler.h>
-#include <linux/hw_breakpoint_wide.h>
+#include <linux/hw_breakpoint_move.h>
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 
@@ -107,20 +112,6 @@ void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
 
 /* ---- Repointing, see kernel/events/bp_repoint.c ---- */
 
-/**
- * struct bp_version - what a member of a kernel-wide set watches
- * @range: watched range
- * @hw: translation of @range; fields in which the architecture keeps the state
- *	of an installed breakpoint are not valid
- * @base: serial of the newest version of the whole set when this version was
- *	made
- */
-struct bp_version {
-	struct hw_breakpoint_range	range;
-	struct arch_hw_breakpoint	hw;
-	u64				base;
-};
-
 /* Maximum writer nesting on one CPU (task, softirq, IRQ, #DB, NMI, #DB), with margin */
 #define BP_VERSIONS_DEPTH	8
 
@@ -177,7 +168,7 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
  * arch_hw_breakpoint_move - check a breakpoint at another address and translate it
  * @hw: the translation of a breakpoint
  * @addr: the address at which a breakpoint of the same type and length is wanted
- * @to: its translation
+ * @to: its translation, undefined on failure
  *
  * Equal to hw_breakpoint_arch_parse() of the attributes of @hw with this address.
  * Architectures have it that have arch_hw_breakpoint_repoint().
@@ -187,89 +178,6 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
  */
 int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
 			    struct arch_hw_breakpoint *to);
-
-/**
- * move_user_hw_breakpoint - change the address of a breakpoint of a task
- * @bp: an enabled breakpoint of register_user_hw_breakpoint()
- * @addr: the new address, in user space
- *
- * Like modify_user_hw_breakpoint() with the attributes of @bp and @addr as the
- * address. Only for architectures that have arch_hw_breakpoint_move().
- *
- * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @addr is not aligned or is not in user space. The breakpoint
- * has not changed then.
- */
-int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr);
-
-/**
- * bp_wide_prepare - check and translate what a kernel-wide set is to watch
- * @cpu_events: what register_wide_hw_breakpoint() returned
- * @attr: attributes, as for modify_wide_hw_breakpoint()
- * @v: for bp_wide_repoint() of this set, any number of times
- *
- * Context: Any.
- * Return: as modify_wide_hw_breakpoint().
- */
-int bp_wide_prepare(struct perf_event * __percpu *cpu_events,
-		    const struct perf_event_attr *attr, struct bp_version *v);
-
-/**
- * bp_wide_prepare_at - check and translate a range like another
- * @cpu_events: a set
- * @like: what bp_wide_prepare() made for this set
- * @addr: address of the range, which has type and length of @like
- * @v: for bp_wide_repoint() of this set
- *
- * Context: Any.
- * Return: as bp_wide_prepare().
- */
-int bp_wide_prepare_at(struct perf_event * __percpu *cpu_events,
-		       const struct bp_version *like, unsigned long addr,
-		       struct bp_version *v);
-
-/**
- * bp_wide_repoint - modify_wide_hw_breakpoint() with a range that has been prepared
- * @cpu_events: the set for which @v was prepared
- * @v: the range
- * @from: NULL, or the address that this CPU has to watch now
- *
- * Context: As modify_wide_hw_breakpoint().
- * Return: 0; -EAGAIN if this CPU does not watch @from; -EOPNOTSUPP.
- */
-int bp_wide_repoint(struct perf_event * __percpu *cpu_events, const struct bp_version *v,
-		    const unsigned long *from);
-
-/**
- * bp_wide_repoint_local - modify_wide_hw_breakpoint_local() with a prepared range
- * @cpu_events: the set for which @v was prepared
- * @v: the range
- * @from: as for bp_wide_repoint()
- *
- * Context: As modify_wide_hw_breakpoint_local().
- * Return: as bp_wide_repoint(); -ENODEV if this CPU has no event, because it is going
- * offline.
- */
-int bp_wide_repoint_local(struct perf_event * __percpu *cpu_events,
-			  const struct bp_version *v, const unsigned long *from);
-
-/**
- * bp_wide_addr_here - read the address that this CPU watches, or is about to
- * @cpu_events: a set
- *
- * Context: Any; not preemptible.
- * Return: the address.
- */
-unsigned long bp_wide_addr_here(struct perf_event * __percpu *cpu_events);
-
-/**
- * bp_wide_newest_addr - read the address to which a whole set was pointed last
- * @cpu_events: a set
- *
- * Context: Any.
- * Return: the address.
- */
-unsigned long bp_wide_newest_addr(struct perf_event * __percpu *cpu_events);
 
 /* ---- Kernel debuggers ---- */
 
@@ -366,6 +274,10 @@ void hw_breakpoint_evict_flexible(void);
 #define hw_breakpoint_weight(attr)	1
 #endif
 
+#ifndef hw_breakpoint_arch_parses_attr
+static inline bool hw_breakpoint_arch_parses_attr(void) { return false; }
+#endif
+
 #ifndef arch_hw_breakpoint_begin
 static inline void arch_hw_breakpoint_begin(void) { }
 static inline void arch_hw_breakpoint_commit(void) { }
@@ -377,6 +289,21 @@ static inline bool bp_can_change(void) { return true; }
 static inline bool bp_can_change(void) { return false; }
 static inline void arch_hw_breakpoint_change(struct perf_event *bp,
 					     const struct arch_hw_breakpoint *hw) { }
+#endif
+
+/*
+ * With arch_hw_breakpoint_copy() hw_breakpoint_arch_parse() has the same result for
+ * all events of a family.
+ */
+#ifdef arch_hw_breakpoint_copy
+static inline bool bp_can_share(void) { return true; }
+#else
+static inline bool bp_can_share(void) { return false; }
+static inline void arch_hw_breakpoint_copy(struct arch_hw_breakpoint *to,
+					   const struct arch_hw_breakpoint *from)
+{
+	*to = *from;
+}
 #endif
 
 #ifdef arch_hw_breakpoint_repoint

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tasks embed for perf events of their whole process; see
+ * Fields of tasks for perf events of their whole process; see
  * kernel/events/process.h.
  */
 #ifndef _LINUX_PERF_PROCESS_TYPES_H

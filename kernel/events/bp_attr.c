@@ -34,6 +34,22 @@ int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 	return 0;
 }
 
+/*
+ * Kernel addresses require CAP_SYS_ADMIN: a breakpoint there can slow down or
+ * stop any part of the kernel.  An inherited event needs no check: the opener of
+ * its parent was checked, and current is the task that forks.
+ */
+static int check_kernelspace(const struct perf_event *bp, const struct perf_event_attr *attr,
+			     struct arch_hw_breakpoint *hw)
+{
+	if (likely(!arch_check_bp_in_kernelspace(hw)))
+		return 0;
+	if (attr->exclude_kernel)
+		return -EINVAL;
+
+	return bp->parent || capable(CAP_SYS_ADMIN) ? 0 : -EPERM;
+}
+
 int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	     struct arch_hw_breakpoint *hw)
 {
@@ -44,15 +60,20 @@ int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	if (err || attr->exclude_kernel)
 		return err;
 
-	/*
-	 * Kernel addresses require CAP_SYS_ADMIN: a breakpoint there can slow
-	 * down or stop any part of the kernel.  An inherited event needs no
-	 * check: the opener of its parent was checked, and current is the task
-	 * that forks.
-	 */
-	if (arch_check_bp_in_kernelspace(hw) && !bp->parent &&
-	    !capable(CAP_SYS_ADMIN))
-		return -EPERM;
+	return check_kernelspace(bp, attr, hw);
+}
 
-	return 0;
+int bp_parse_again(struct perf_event *bp, const struct perf_event_attr *attr,
+		   struct arch_hw_breakpoint *hw)
+{
+	int err;
+
+	if (!bp_can_repoint() || attr->bp_type != bp->attr.bp_type ||
+	    attr->bp_len != bp->attr.bp_len)
+		return bp_parse(bp, attr, hw);
+
+	err = arch_hw_breakpoint_move(&bp->hw.info, attr->bp_addr, hw);
+	if (err)
+		return err;
+	return check_kernelspace(bp, attr, hw);
 }

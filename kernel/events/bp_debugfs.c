@@ -38,7 +38,7 @@
 #define NAME_SIZE	64
 
 /**
- * struct bp_who - owner and target of a breakpoint
+ * struct bp_owner - owner and target of a breakpoint
  * @client: "perf", "ptrace", "kernel" or "kgdb"
  * @pid: "perf": process that opened the breakpoint; "ptrace": the tracer; 0 if
  *	that process has exited
@@ -48,7 +48,7 @@
  * @process: the breakpoint is for all threads of the process that @task leads
  * @comm: name of the watched task
  */
-struct bp_who {
+struct bp_owner {
 	const char	*client;
 	pid_t		pid;
 	void		*handler;
@@ -62,13 +62,13 @@ struct bp_who {
  * struct bp_line - content of a line about a claim or a register
  * @what: what is watched; @what.armed is false for a free register
  * @flexible: the breakpoint is flexible
- * @who: owner of the breakpoint
+ * @owner: owner of the breakpoint
  * @claim: copy of the claim, without its links; not used for a register
  */
 struct bp_line {
 	struct bp_reg_state	what;
 	bool			flexible;
-	struct bp_who		who;
+	struct bp_owner		owner;
 	struct bp_claim		claim;
 };
 
@@ -78,15 +78,16 @@ static bool is_task(const struct task_struct *task)
 	return task && task != (void *)-1L;
 }
 
-static void set_name(struct bp_who *who, const char *name)
+static void set_name(struct bp_owner *owner, const char *name)
 {
 	if (name)
-		strscpy(who->name, name, sizeof(who->name));
+		strscpy(owner->name, name, sizeof(owner->name));
 }
 
 /*
- * An event of a process is opened with any thread, which may have exited.  exec in another
- * thread makes that the leader.  If all threads have been reaped, the name of @task is left.
+ * Returns the current leader of the process of @task: the event may have been opened with
+ * any of its threads, @task may have exited, and exec makes its thread the leader.  Returns
+ * @task if all threads have been reaped.
  */
 static const struct task_struct *leader_of(const struct task_struct *task)
 {
@@ -101,32 +102,32 @@ static void describe_event(struct bp_line *line, struct perf_event *bp,
 			   struct task_struct *task)
 {
 	struct perf_event *opened = bp->parent ?: bp;
-	struct task_struct *owner = READ_ONCE(opened->owner);
-	struct bp_who *who = &line->who;
+	struct task_struct *opener = READ_ONCE(opened->owner);
+	struct bp_owner *owner = &line->owner;
 
 	line->flexible = hw_breakpoint_is_flexible(&bp->attr);
 	if (bp->process) {
-		who->process = true;
-		who->task = task_tgid_nr(bp->hw.target);
-		strscpy(who->comm, leader_of(bp->hw.target)->comm, sizeof(who->comm));
+		owner->process = true;
+		owner->task = task_tgid_nr(bp->hw.target);
+		strscpy(owner->comm, leader_of(bp->hw.target)->comm, sizeof(owner->comm));
 	} else if (is_task(task)) {
-		who->task = task_pid_nr(task);
-		strscpy(who->comm, task->comm, sizeof(who->comm));
+		owner->task = task_pid_nr(task);
+		strscpy(owner->comm, task->comm, sizeof(owner->comm));
 	}
 
 	if (arch_is_ptrace_breakpoint(bp)) {
-		who->client = "ptrace";
-		owner = is_task(task) ? ptrace_parent(task) : NULL;
-	} else if (owner && !is_task(owner)) {
-		who->client = "kernel";
-		who->handler = READ_ONCE(bp->overflow_handler);
+		owner->client = "ptrace";
+		opener = is_task(task) ? ptrace_parent(task) : NULL;
+	} else if (opener && !is_task(opener)) {
+		owner->client = "kernel";
+		owner->handler = READ_ONCE(bp->overflow_handler);
 		if (bp_is_wide(bp))
-			set_name(who, bp_wide_cpu_of_event(bp)->set->name);
+			set_name(owner, bp_wide_cpu_of_event(bp)->set->name);
 	} else {
-		who->client = "perf";
+		owner->client = "perf";
 	}
-	if (is_task(owner))
-		who->pid = task_tgid_nr(owner);
+	if (is_task(opener))
+		owner->pid = task_tgid_nr(opener);
 }
 
 static void describe_claim(const struct bp_claim *claim, void *arg)
@@ -151,9 +152,9 @@ static void describe_claim(const struct bp_claim *claim, void *arg)
 		line->what.addr = holder->addr;
 		line->what.len = holder->len;
 		line->what.bp_type = holder->bp_type;
-		line->who.client = holder->handler ? "kernel" : "kgdb";
-		line->who.handler = holder->handler;
-		set_name(&line->who, holder->name);
+		line->owner.client = holder->handler ? "kernel" : "kgdb";
+		line->owner.handler = holder->handler;
+		set_name(&line->owner, holder->name);
 		return;
 	}
 
@@ -204,23 +205,23 @@ static void show_what(struct seq_file *m, const struct bp_reg_state *what)
 }
 
 /* %ps prints an address if there are no symbols, which requires permission. */
-static void show_owner(struct seq_file *m, const struct bp_who *who)
+static void show_owner(struct seq_file *m, const struct bp_owner *owner)
 {
-	seq_printf(m, " owner=%s", who->client);
-	if (*who->name)
-		seq_printf(m, ":%s", who->name);
-	else if (who->handler && (IS_ENABLED(CONFIG_KALLSYMS) || may_see_kernel(m)))
-		seq_printf(m, ":%ps", who->handler);
-	else if (who->pid)
-		seq_printf(m, ":%d", who->pid);
-	else if (strcmp(who->client, "kgdb"))
+	seq_printf(m, " owner=%s", owner->client);
+	if (*owner->name)
+		seq_printf(m, ":%s", owner->name);
+	else if (owner->handler && (IS_ENABLED(CONFIG_KALLSYMS) || may_see_kernel(m)))
+		seq_printf(m, ":%ps", owner->handler);
+	else if (owner->pid)
+		seq_printf(m, ":%d", owner->pid);
+	else if (strcmp(owner->client, "kgdb"))
 		seq_puts(m, ":-");
 }
 
-static void show_comm(struct seq_file *m, const struct bp_who *who)
+static void show_comm(struct seq_file *m, const struct bp_owner *owner)
 {
 	seq_puts(m, " comm=");
-	seq_escape_str(m, who->comm, ESCAPE_ANY | ESCAPE_NAP | ESCAPE_APPEND, "\\");
+	seq_escape_str(m, owner->comm, ESCAPE_ANY | ESCAPE_NAP | ESCAPE_APPEND, "\\");
 }
 
 static const char *kind(bool flexible)
@@ -231,11 +232,11 @@ static const char *kind(bool flexible)
 static void show_claim(struct seq_file *m, const struct bp_line *line)
 {
 	const struct bp_claim *claim = &line->claim;
-	const struct bp_who *who = &line->who;
+	const struct bp_owner *owner = &line->owner;
 
 	seq_puts(m, "claim");
-	if (who->task)
-		seq_printf(m, " pid=%d%s", who->task, who->process ? " process" : "");
+	if (owner->task)
+		seq_printf(m, " pid=%d%s", owner->task, owner->process ? " process" : "");
 	if (claim->cpu >= 0)
 		seq_printf(m, " cpu=%d", claim->cpu);
 	else
@@ -243,9 +244,9 @@ static void show_claim(struct seq_file *m, const struct bp_line *line)
 	seq_printf(m, " kind=%s class=%s weight=%u", kind(claim->flexible),
 		   class_name(claim->class), claim->weight);
 	show_what(m, &line->what);
-	show_owner(m, who);
-	if (who->task)
-		show_comm(m, who);
+	show_owner(m, owner);
+	if (owner->task)
+		show_comm(m, owner);
 	seq_putc(m, '\n');
 }
 
@@ -300,7 +301,7 @@ static void read_registers(void *arg)
 		if (bp)
 			describe_event(line, bp, READ_ONCE(bp->ctx->task));
 		else
-			line->who.client = "kgdb";
+			line->owner.client = "kgdb";
 	}
 	rcu_read_unlock();
 }
@@ -315,11 +316,11 @@ static void show_register(struct seq_file *m, int cpu, unsigned int slot,
 	}
 	show_what(m, &line->what);
 	seq_printf(m, " kind=%s", kind(line->flexible));
-	show_owner(m, &line->who);
-	if (line->who.task) {
-		seq_printf(m, " pid=%d%s", line->who.task,
-			   line->who.process ? " process" : "");
-		show_comm(m, &line->who);
+	show_owner(m, &line->owner);
+	if (line->owner.task) {
+		seq_printf(m, " pid=%d%s", line->owner.task,
+			   line->owner.process ? " process" : "");
+		show_comm(m, &line->owner);
 	}
 	seq_putc(m, '\n');
 }
@@ -353,29 +354,29 @@ static int show_registers(struct seq_file *m)
 
 /* ---- Messages about ENOSPC ---- */
 
-static bool same_holder(const struct bp_who *a, const struct bp_who *b)
+static bool same_holder(const struct bp_owner *a, const struct bp_owner *b)
 {
 	return a->client == b->client && a->pid == b->pid && a->handler == b->handler &&
 	       !strcmp(a->name, b->name);
 }
 
-static void print_holder(struct seq_buf *s, const struct bp_who *who)
+static void print_holder(struct seq_buf *s, const struct bp_owner *owner)
 {
 	if (s->len)
 		seq_buf_putc(s, ' ');
-	if (*who->name)
-		seq_buf_puts(s, who->name);
-	else if (who->handler && IS_ENABLED(CONFIG_KALLSYMS))
-		seq_buf_printf(s, "%ps", who->handler);
-	else if (who->pid)
-		seq_buf_printf(s, "%s:%d", who->client, who->pid);
+	if (*owner->name)
+		seq_buf_puts(s, owner->name);
+	else if (owner->handler && IS_ENABLED(CONFIG_KALLSYMS))
+		seq_buf_printf(s, "%ps", owner->handler);
+	else if (owner->pid)
+		seq_buf_printf(s, "%s:%d", owner->client, owner->pid);
 	else
-		seq_buf_puts(s, who->client);
+		seq_buf_puts(s, owner->client);
 }
 
 void hw_breakpoint_holders(char *buf, size_t size)
 {
-	struct bp_who last = { };
+	struct bp_owner last = { };
 	struct bp_line line;
 	struct bp_walk walk;
 	struct seq_buf s;
@@ -388,9 +389,9 @@ void hw_breakpoint_holders(char *buf, size_t size)
 		found = bp_slots_walk_next(&bp_machine, &walk, describe_claim, &line);
 		rcu_read_unlock();
 		/* Often a process has one event for each CPU: print it once. */
-		if (found && !same_holder(&line.who, &last)) {
-			print_holder(&s, &line.who);
-			last = line.who;
+		if (found && !same_holder(&line.owner, &last)) {
+			print_holder(&s, &line.owner);
+			last = line.owner;
 		}
 		cond_resched();
 	} while (found && !seq_buf_has_overflowed(&s));

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interfaces between the files of the breakpoint layer.  Each file calls only
- * files that are listed above it:
+ * Interfaces between the files of the breakpoint layer.  Each file calls only files
+ * that are listed above it; perf core calls the layer through the methods of its PMU,
+ * and init_hw_breakpoint() at boot:
  *
  *  bp_slots.c		accounting of claims; uses neither perf nor the hardware
+ *  sigtrap.c		sends a signal for each hit
+ *  process.c		events of a whole process
+ *  core.c		perf core, with ring_buffer.c and callchain.c
+ *  text_poke.c		records changes of kernel text
  *  bp_hit.c		counts and samples hits; called by the architecture
  *  bp_attr.c		checks attributes; has the accounting of this machine
  *  bp_multiplex.c	assigns registers when perf schedules breakpoints
@@ -41,6 +46,22 @@ extern struct bp_slots bp_machine;
  */
 int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	     struct arch_hw_breakpoint *hw);
+
+/**
+ * bp_parse_again - bp_parse() of new attributes for an event that has been translated
+ * @bp: the event, not a member of a kernel-wide set; bp->hw.info is the translation
+ *	of bp->attr
+ * @attr: its new attributes, which differ in bp_addr, bp_len, bp_type, sig_data and
+ *	disabled only
+ * @hw: the translation
+ *
+ * If type and length stay, only the address is checked.
+ *
+ * Context: As bp_parse(). The attributes of @bp do not change.
+ * Return: as bp_parse().
+ */
+int bp_parse_again(struct perf_event *bp, const struct perf_event_attr *attr,
+		   struct arch_hw_breakpoint *hw);
 
 /**
  * bp_translate - bp_parse() without its check of privileges

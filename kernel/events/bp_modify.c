@@ -16,7 +16,6 @@
 #include <linux/build_bug.h>
 #include <linux/cleanup.h>
 #include <linux/export.h>
-#include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
@@ -66,7 +65,7 @@ static void set_attr(struct perf_event *bp, const struct bp_change *change)
 static void set_event(struct perf_event *bp, const struct bp_change *change)
 {
 	set_attr(bp, change);
-	bp->hw.info = change->hw;
+	arch_hw_breakpoint_copy(&bp->hw.info, &change->hw);
 }
 
 /* In one batch: the breakpoint gets the same slot and stays armed. */
@@ -96,10 +95,11 @@ static void change_event(struct perf_event *bp, struct perf_event_change *core)
 static void init_change(struct bp_change *change, const struct perf_event *bp,
 			const struct perf_event_attr *attr)
 {
-	change->attr = attr;
 	change->core.func = change_event;
 	change->core.off = attr->disabled;
 	change->core.resched = !bp_same_registers(&bp->attr, attr);
+	change->attr = attr;
+	memset(&change->hw, 0, sizeof(change->hw));
 }
 
 /* ---- Families ---- */
@@ -108,46 +108,39 @@ static void init_change(struct bp_change *change, const struct perf_event *bp,
 
 static_assert(sizeof(struct perf_event_attr) % sizeof(u64) == 0);
 
-/* Mask of the attributes that must not change */
-static struct perf_event_attr fixed_bits __ro_after_init;
-
-static int __init init_fixed_bits(void)
-{
-	struct perf_event_attr *bits = &fixed_bits;
-
-	memset(bits, 0xff, sizeof(*bits));
+/* Mask of the bits that same_fixed() ignores */
+static const struct perf_event_attr other_bits = {
 	/* See copy_changeable(). */
-	bits->bp_addr = 0;
-	bits->bp_len = 0;
-	bits->bp_type = 0;
-	bits->sig_data = 0;
-	bits->disabled = 0;
+	.bp_addr		= ~0ULL,
+	.bp_len			= ~0ULL,
+	.bp_type		= ~0U,
+	.sig_data		= ~0ULL,
+	.disabled		= 1,
 	/* Programs may use a shorter attr; the rest is zero. */
-	bits->size = 0;
+	.size			= ~0U,
 	/* Without effect: breakpoints have no branch stacks. */
-	bits->branch_sample_type = 0;
+	.branch_sample_type	= ~0ULL,
 	/* See same_as_opened(). */
-	bits->sample_period = 0;
-	bits->sample_max_stack = 0;
-	bits->enable_on_exec = 0;
-
-	return 0;
-}
-core_initcall(init_fixed_bits);
+	.sample_period		= ~0ULL,
+	.sample_max_stack	= (__u16)~0U,
+	.enable_on_exec		= 1,
+};
 
 /*
  * Compares with a mask: to copy @b, make the other fields equal and call
- * memcmp() takes three times as long.
+ * memcmp() takes three times as long.  Unrolled, because then each word of the mask is
+ * a constant, and words that are ignored are not read.
  */
-static bool same_fixed(const struct perf_event_attr *a, const struct perf_event_attr *b)
+static __always_inline bool same_fixed(const struct perf_event_attr *a,
+				       const struct perf_event_attr *b)
 {
-	const u64 *x = (const u64 *)a, *y = (const u64 *)b, *bits = (const u64 *)&fixed_bits;
+	const u64 *x = (const u64 *)a, *y = (const u64 *)b, *other = (const u64 *)&other_bits;
 	u64 differ = 0;
 	unsigned int i;
 
 #pragma GCC unroll 32
 	for (i = 0; i < ATTR_WORDS; i++)
-		differ |= (x[i] ^ y[i]) & bits[i];
+		differ |= (x[i] ^ y[i]) & ~other[i];
 
 	return !differ;
 }
@@ -187,65 +180,76 @@ static struct bp_claim *next_claim(struct bp_claim *claim, void *arg)
 	return &list_entry(link, struct perf_event, child_list)->bp_claim;
 }
 
-/*
- * An event that has left its context has no claim and needs none.  An event
- * that has lost its claim, see hw_breakpoint_reserve(), claims again if it is
- * to be enabled; such an event is an event of a CPU and has no children.
- */
-static int change_claims(struct perf_event *event, const struct perf_event_attr *attr)
+/* An event that has left its context has no claim and needs none. */
+static noinline int change_registers(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	struct bp_claim_spec old = bp_claim_spec(&event->attr);
 	struct bp_claim_spec new = bp_claim_spec(attr);
 
-	if (READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR && !attr->disabled &&
-	    !bp_has_claim(event))
-		return bp_slots_reserve(&bp_machine, &event->bp_claim, &new, NULL,
-					event->cpu);
-	if (bp_same_registers(&event->attr, attr))
-		return 0;
 	/* The claim covers the events of all CPUs: one cannot change alone. */
 	if (bp_is_wide(event))
 		return -EINVAL;
 	return bp_slots_change_all(&bp_machine, next_claim, event, &old, &new);
 }
 
-/* Checks @attr for the family, changes its claims, fills in @hw_of_event. */
-static int check_family(struct perf_event *event, const struct perf_event_attr *attr,
-			struct arch_hw_breakpoint *hw_of_event)
+static noinline int claim_again(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct bp_claim_spec spec = bp_claim_spec(attr);
+
+	return bp_slots_reserve(&bp_machine, &event->bp_claim, &spec, NULL, event->cpu);
+}
+
+/*
+ * An event that has lost its claim, see hw_breakpoint_reserve(), claims again if
+ * it is to be enabled; such an event is an event of a CPU and has no children.
+ */
+static __always_inline int change_claims(struct perf_event *event,
+					 const struct perf_event_attr *attr)
+{
+	if (unlikely(READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR) && !attr->disabled &&
+	    !bp_has_claim(event))
+		return claim_again(event, attr);
+	return bp_same_registers(&event->attr, attr) ? 0 : change_registers(event, attr);
+}
+
+/* Translates @attr for each child, for architectures where this may fail. */
+static int check_children(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	struct arch_hw_breakpoint hw = { };
 	struct perf_event *child;
 	int err;
 
-	err = bp_parse(event, attr, hw_of_event);
-	if (err)
-		return err;
 	list_for_each_entry(child, &event->child_list, child_list) {
 		err = bp_parse(child, attr, &hw);
 		if (err)
 			return err;
 	}
 
-	return change_claims(event, attr);
+	return 0;
 }
 
-/* hw.info has the slot of its event, so @change->hw cannot be shared: translate again. */
 static void change_child(struct perf_event *bp, struct bp_change *change)
 {
-	if (!WARN_ON_ONCE(bp_parse(bp, change->attr, &change->hw)))
-		perf_event_change(bp, &change->core);
+	if (!bp_can_share() && WARN_ON_ONCE(bp_parse(bp, change->attr, &change->hw)))
+		return;
+	perf_event_change(bp, &change->core);
 }
 
-static int modify_family(struct perf_event *event, const struct perf_event_attr *attr)
+static __always_inline int modify_family(struct perf_event *event,
+					 const struct perf_event_attr *attr)
 {
-	struct bp_change change = { };
+	struct bp_change change __uninitialized;
 	struct perf_event *child;
 	int err;
 
 	lockdep_assert_held(&event->child_mutex);
 
 	init_change(&change, event, attr);
-	err = check_family(event, attr, &change.hw);
+	err = bp_parse_again(event, attr, &change.hw);
+	if (!err && !bp_can_share())
+		err = check_children(event, attr);
+	if (!err)
+		err = change_claims(event, attr);
 	if (err)
 		return err;
 
@@ -276,10 +280,7 @@ static bool same_changeable(const struct perf_event_attr *a,
 	       a->disabled == b->disabled;
 }
 
-/*
- * child_mutex keeps the attributes of @parent stable. Do not copy its
- * translation, which has the slot of @parent.
- */
+/* child_mutex keeps the attributes of @parent stable. */
 int bp_follow(struct perf_event *child, const struct perf_event *parent)
 {
 	struct arch_hw_breakpoint hw = { };
@@ -292,7 +293,7 @@ int bp_follow(struct perf_event *child, const struct perf_event *parent)
 	if (err)
 		return err;
 	copy_changeable(&child->attr, &parent->attr);
-	child->hw.info = hw;
+	arch_hw_breakpoint_copy(&child->hw.info, &hw);
 
 	return 0;
 }
@@ -315,7 +316,7 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 			      struct perf_event_attr *attr)
 {
 	struct perf_event_attr new = bp->attr;
-	struct bp_change change = { };
+	struct bp_change change __uninitialized;
 	int err;
 
 	if (bp_is_wide(bp) || attr->config != bp->attr.config)
@@ -329,7 +330,7 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 		return modify_process(bp, &new);
 
 	init_change(&change, bp, &new);
-	err = bp_parse(bp, &new, &change.hw);
+	err = bp_parse_again(bp, &new, &change.hw);
 	if (err)
 		return err;
 	err = change_claims(bp, &new);
@@ -364,7 +365,6 @@ int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr)
 	if (arch_check_bp_in_kernelspace(&change.hw))
 		return -EINVAL;
 
-	change.hw.slot = bp->hw.info.slot;
 	perf_event_change_unlocked(bp, &change.core);
 	return 0;
 }

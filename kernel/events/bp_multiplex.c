@@ -281,10 +281,11 @@ static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assign
 
 /* ---- For the PMU ---- */
 
-static bool has_free_register(const struct bp_assigned *assigned, const struct bp_claim_spec *spec)
+static bool has_free_register(const struct bp_claim_spec *spec)
 {
 	return !spec->flexible &&
-	       assigned->weight + spec->weight <= perf_slots(spec->class);
+	       this_cpu_read(bp_assigned[spec->class].weight) + spec->weight <=
+	       perf_slots(spec->class);
 }
 
 /* Out of line: not needed if a guaranteed breakpoint finds a register. */
@@ -320,18 +321,17 @@ static noinline void unlist_flexible(struct perf_event *bp, struct bp_assigned *
 int bp_sched_in(struct perf_event *bp)
 {
 	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
-	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[spec.class]);
 	int err;
 
 	lockdep_assert_irqs_disabled();
 
-	if (unlikely(!has_free_register(assigned, &spec)))
-		return evict_and_install(bp, assigned);
+	if (unlikely(!has_free_register(&spec)))
+		return evict_and_install(bp, this_cpu_ptr(&bp_assigned[spec.class]));
 
 	err = arch_install_hw_breakpoint(bp);
 	if (!err) {
-		assigned->refused = NULL;
-		assigned->weight += spec.weight;
+		this_cpu_write(bp_assigned[spec.class].refused, NULL);
+		this_cpu_add(bp_assigned[spec.class].weight, spec.weight);
 	}
 	return err;
 }
@@ -339,14 +339,13 @@ int bp_sched_in(struct perf_event *bp)
 void bp_sched_out(struct perf_event *bp)
 {
 	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
-	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[spec.class]);
 
 	lockdep_assert_irqs_disabled();
 
-	assigned->refused = NULL;
-	assigned->weight -= spec.weight;
+	this_cpu_write(bp_assigned[spec.class].refused, NULL);
+	this_cpu_sub(bp_assigned[spec.class].weight, spec.weight);
 	if (unlikely(spec.flexible))
-		unlist_flexible(bp, assigned);
+		unlist_flexible(bp, this_cpu_ptr(&bp_assigned[spec.class]));
 
 	arch_uninstall_hw_breakpoint(bp);
 }

@@ -27,14 +27,11 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
-
-#ifdef CONFIG_X86
-#include <asm/apic.h>
-#include <asm/nmi.h>
-#endif
+#include <linux/timer.h>
 
 #include "bp_internal.h"
 #include "bp_repoint_wide.h"
+#include "bp_repoint_wide_test.h"
 
 #define NR_WORDS	64
 
@@ -258,6 +255,80 @@ static void a_change_is_not_settled_while_a_cpu_has_interrupts_off(struct kunit 
 	synchronize_wide_hw_breakpoint(held.f->set);
 	KUNIT_EXPECT_FALSE(test, held.settled_early);
 	KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(held.f->set));
+	expect_watched_everywhere(test, 1);
+	run_anywhere();
+}
+
+/**
+ * struct late_kick - a change on a CPU whose interrupts stay off for a while
+ * @f: the fixture
+ * @timer: switches them on
+ * @there: the change is made
+ * @go: interrupts may be switched on
+ * @err: result of the change
+ */
+struct late_kick {
+	struct fixture		*f;
+	struct timer_list	timer;
+	bool			there;
+	bool			go;
+	int			err;
+};
+
+static void change_and_hold(void *arg)
+{
+	struct late_kick *late = arg;
+
+	late->err = point_to(late->f, 1);
+	smp_store_release(&late->there, true);
+	while (!smp_load_acquire(&late->go))
+		cpu_relax();
+}
+
+static void let_go(struct timer_list *timer)
+{
+	struct late_kick *late = from_timer(late, timer, timer);
+
+	smp_store_release(&late->go, true);
+}
+
+static void expect_no_kick_is_pending(struct kunit *test, struct fixture *f)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct bp_wide_cpu *wcpu = bp_wide_cpu_of(f->set, cpu);
+
+		KUNIT_EXPECT_FALSE_MSG(test, irq_work_is_busy(&wcpu->relay), "CPU %d", cpu);
+		KUNIT_EXPECT_FALSE_MSG(test, irq_work_is_busy(&wcpu->adopt), "CPU %d", cpu);
+	}
+}
+
+/* A set is freed after this: no irq_work of it may be queued then. */
+static void stopping_waits_for_kicks_that_are_pending(struct kunit *test)
+{
+	struct late_kick late = { .f = test->priv };
+	call_single_data_t csd;
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	timer_setup_on_stack(&late.timer, let_go, 0);
+	INIT_CSD(&csd, change_and_hold, &late);
+	KUNIT_ASSERT_EQ(test, smp_call_function_single_async(other_cpu(), &csd), 0);
+	while (!smp_load_acquire(&late.there))
+		cpu_relax();
+	KUNIT_EXPECT_EQ(test, late.err, 0);
+	KUNIT_EXPECT_TRUE(test,
+			  irq_work_is_busy(&bp_wide_cpu_of(late.f->set, other_cpu())->relay));
+
+	mod_timer(&late.timer, jiffies + msecs_to_jiffies(10));
+	bp_wide_stop_repoint(late.f->set);
+	expect_no_kick_is_pending(test, late.f);
+	while (!smp_load_acquire(&late.go))
+		cpu_relax();
+	timer_delete_sync(&late.timer);
+	destroy_timer_on_stack(&late.timer);
+	synchronize_wide_hw_breakpoint(late.f->set);
 	expect_watched_everywhere(test, 1);
 	run_anywhere();
 }
@@ -797,7 +868,7 @@ static void local_repoint_that_a_wide_one_interrupts_stays(struct kunit *test)
 	run_anywhere();
 }
 
-/* What was prepared once is watched each time. */
+/* bp_wide_repoint() with the same prepared version makes the CPUs watch it each time. */
 static void prepared_range_can_be_repointed_to_repeatedly(struct kunit *test)
 {
 	struct perf_event_attr attr = watch_nr(20);
@@ -855,8 +926,8 @@ static void conditional_repoint_compares_with_the_range_of_this_cpu(struct kunit
  * @steps: number of changes that were made
  * @wrong: number of reads of a range that is no version, or is older than
  *	before
- * @nmis: number of attempts in an NMI
  * @irqs: number of attempts in an interrupt
+ * @interrupt: lets another context call bp_race_step() on this CPU; may be NULL
  * @work: irq_work of each CPU, for attempts in an interrupt
  * @seen: word that each CPU has read last
  * @done: completed once by each CPU
@@ -865,8 +936,8 @@ struct relay_race {
 	struct fixture		*f;
 	atomic_t		steps;
 	atomic_t		wrong;
-	atomic_t		nmis;
 	atomic_t		irqs;
+	void			(*interrupt)(void);
 	struct irq_work __percpu *work;
 	int __percpu		*seen;
 	struct completion	done;
@@ -913,36 +984,13 @@ static void step_in_interrupt(struct irq_work *work)
 	make_step();
 }
 
-#ifdef CONFIG_X86
-static int step_in_nmi(unsigned int val, struct pt_regs *regs)
+bool bp_race_step(void)
 {
 	if (!READ_ONCE(race.f))
-		return NMI_DONE;
-	atomic_inc(&race.nmis);
+		return false;
 	make_step();
-	return NMI_HANDLED;
+	return true;
 }
-
-static void nmi_begin(struct kunit *test)
-{
-	KUNIT_ASSERT_EQ(test, register_nmi_handler(NMI_LOCAL, step_in_nmi, 0,
-						   "bp_repoint_wide_test"), 0);
-}
-
-static void nmi_send(void)
-{
-	__apic_send_IPI_mask(cpumask_of(raw_smp_processor_id()), NMI_VECTOR);
-}
-
-static void nmi_end(void)
-{
-	unregister_nmi_handler(NMI_LOCAL, "bp_repoint_wide_test");
-}
-#else
-static void nmi_begin(struct kunit *test) { }
-static void nmi_send(void) { }
-static void nmi_end(void) { }
-#endif
 
 static int run_race(void *unused)
 {
@@ -952,7 +1000,8 @@ static int run_race(void *unused)
 		preempt_disable();
 		switch (i % 4) {
 		case 0:
-			nmi_send();
+			if (race.interrupt)
+				race.interrupt();
 			break;
 		case 1:
 			irq_work_queue(this_cpu_ptr(race.work));
@@ -981,12 +1030,12 @@ static void start_runners(struct kunit *test, struct task_struct **runner)
 		wake_up_process(runner[cpu]);
 }
 
-static void concurrent_repoints_end_at_the_last_one(struct kunit *test)
+void bp_race(struct kunit *test, void (*interrupt)(void))
 {
 	struct task_struct **runner;
 	int cpu, last;
 
-	race = (struct relay_race) { };
+	race = (struct relay_race) { .interrupt = interrupt };
 	init_completion(&race.done);
 	race.work = alloc_percpu(struct irq_work);
 	race.seen = alloc_percpu(int);
@@ -995,7 +1044,6 @@ static void concurrent_repoints_end_at_the_last_one(struct kunit *test)
 	for_each_possible_cpu(cpu)
 		*per_cpu_ptr(race.work, cpu) = IRQ_WORK_INIT_HARD(step_in_interrupt);
 	smp_store_release(&race.f, test->priv);
-	nmi_begin(test);
 	start_runners(test, runner);
 	/* kthread_stop() before a thread has run would skip its steps. */
 	for_each_online_cpu(cpu)
@@ -1004,15 +1052,12 @@ static void concurrent_repoints_end_at_the_last_one(struct kunit *test)
 		kthread_stop(runner[cpu]);
 	for_each_possible_cpu(cpu)
 		irq_work_sync(per_cpu_ptr(race.work, cpu));
-	nmi_end();
 
 	/* Each CPU watches the word of the last step, and nothing else. */
 	synchronize_wide_hw_breakpoint(race.f->set);
 	last = atomic_read(&race.steps) % NR_WORDS;
 	KUNIT_EXPECT_GT(test, atomic_read(&race.steps), NR_STEPS / 2);
 	KUNIT_EXPECT_GT(test, atomic_read(&race.irqs), 0);
-	if (IS_ENABLED(CONFIG_X86))
-		KUNIT_EXPECT_GT(test, atomic_read(&race.nmis), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&race.wrong), 0);
 	for_each_online_cpu(cpu)
 		KUNIT_EXPECT_EQ(test, (*per_cpu_ptr(race.f->set, cpu))->attr.bp_addr,
@@ -1023,6 +1068,11 @@ static void concurrent_repoints_end_at_the_last_one(struct kunit *test)
 	expect_watched_nowhere(test, (last + NR_WORDS - 1) % NR_WORDS);
 	free_percpu(race.seen);
 	free_percpu(race.work);
+}
+
+static void concurrent_repoints_end_at_the_last_one(struct kunit *test)
+{
+	bp_race(test, NULL);
 }
 
 static int watch_order(void *unused)
@@ -1144,7 +1194,7 @@ static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 	take_hits(f);
 	expect_watched_everywhere(test, 2);
 	expect_watched_nowhere(test, 1);
-	/* No irq_work is left on the dead CPU: test_exit() would wait for it. */
+	/* No irq_work is left on the dead CPU: bp_race_exit() would wait for it. */
 	KUNIT_EXPECT_FALSE(test,
 			   irq_work_is_busy(&bp_wide_cpu_of(f->set, cpu)->relay));
 	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
@@ -1180,6 +1230,11 @@ static void a_change_by_a_starting_cpu_reaches_all_others(struct kunit *test)
 }
 #else
 static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
+{
+	kunit_skip(test, "needs CONFIG_KPROBES");
+}
+
+static void a_change_by_a_starting_cpu_reaches_all_others(struct kunit *test)
 {
 	kunit_skip(test, "needs CONFIG_KPROBES");
 }
@@ -1272,7 +1327,7 @@ static void each_write_to_short_lived_objects_is_hit(struct kunit *test)
 
 /* ---- The suite ---- */
 
-static int test_init(struct kunit *test)
+int bp_race_init(struct kunit *test)
 {
 	struct perf_event_attr attr = watch(&words[0]);
 	struct fixture *f;
@@ -1292,7 +1347,7 @@ static int test_init(struct kunit *test)
 	return 0;
 }
 
-static void test_exit(struct kunit *test)
+void bp_race_exit(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 
@@ -1309,6 +1364,7 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE(repoint_settles_without_synchronize),
 	KUNIT_CASE(repointing_cpu_watches_the_new_range_at_once),
 	KUNIT_CASE(a_change_is_not_settled_while_a_cpu_has_interrupts_off),
+	KUNIT_CASE(stopping_waits_for_kicks_that_are_pending),
 	KUNIT_CASE(refused_repoint_changes_nothing),
 	KUNIT_CASE(set_without_kernel_is_not_repointed_to_the_kernel),
 	KUNIT_CASE(repoint_from_a_wrong_address_is_refused),
@@ -1336,8 +1392,8 @@ static struct kunit_case test_cases[] = {
 
 static struct kunit_suite test_suite = {
 	.name		= "bp_repoint_wide",
-	.init		= test_init,
-	.exit		= test_exit,
+	.init		= bp_race_init,
+	.exit		= bp_race_exit,
 	.test_cases	= test_cases,
 };
 kunit_test_suites(&test_suite);

@@ -35,32 +35,32 @@ static_assert(NR_CPUS <= S16_MAX);
 /*
  * Domains come and go with each open, close, fork and exit of a breakpoint, on
  * all CPUs at the same time; claims of a CPU, claims of the machine and changes of
- * claims are rare.  So the rare ones stop all others:
+ * claims are rare.  So the rare requests stop all others:
  *
  * 1. A claim of a domain belongs to the shard of the CPU on which it was made,
- *    until it is released.  To make or to release it takes the lock of that
- *    shard, then bp_domain::lock.  Two tasks on two CPUs share no written cache
- *    line, unless both are bound to the same third CPU (see 5).
- * 2. To make a claim of a CPU or of the machine, and to change any claim, closes
- *    the accounting: it takes bp_slots::lock, then sets bp_shard::closed of each
- *    shard, under the lock of that shard.  The shards are opened again in the
- *    same way before bp_slots::lock is released.  To release such a claim takes
- *    bp_slots::lock only: see 5.
+ *    until it is released.  A request that makes or releases the claim takes the
+ *    lock of that shard, then bp_domain::lock.  Two tasks on two CPUs share no
+ *    written cache line, unless both are bound to the same third CPU (see 5).
+ * 2. A request that makes a claim of a CPU or of the machine, or changes any claim,
+ *    closes the accounting: it takes bp_slots::lock, then sets bp_shard::closed of
+ *    each shard, under the lock of that shard.  The shards are opened again in the
+ *    same way before bp_slots::lock is released.  The release of a claim of a CPU or
+ *    of the machine takes bp_slots::lock only: see 5.
  * 3. A CPU that finds a shard closed waits for bp_slots::lock.  A shard whose
  *    lock was taken while it was open stays open until that lock is released.
  * 4. Order: bp_slots::lock, bp_shard::lock, bp_domain::lock, that of a member before
  *    that of its process.  All are taken with interrupts off, under raw locks of
  *    perf too, never in an NMI.  No two shards and no two members are locked at a
  *    time.
- * 5. What the rule looks at:
+ * 5. The data that the rule is computed from, and their locks:
  *      bp_class_account::wide, ::worst, bp_cpu_account::guaranteed, ::flexible
  *	    grow while the accounting is closed, shrink under bp_slots::lock; so
  *	    under the lock of any open shard they do not grow, and a claim that
- *	    fits beside a value read before fits beside the one that is there now
+ *	    fits with a value read earlier fits with the current value
  *      bp_shard::claims, ::nr_claims, ::level
- *	    the lock of the shard, or the accounting closed.  A domain may leave a
- *	    level in another shard than the one in which it came there: only the
- *	    sum over all shards counts, and only while the accounting is closed
+ *	    the lock of the shard, or the accounting closed.  A domain may reach a
+ *	    level in one shard and leave it in another: only the sum over all shards
+ *	    is meaningful, and only while the accounting is closed
  *      bp_cpu_account::level
  *	    atomic, because domains of any shard may be bound to the CPU; stable
  *	    while the accounting is closed
@@ -73,11 +73,11 @@ static_assert(NR_CPUS <= S16_MAX);
  *    that is not free now never will be.
  *
  * The rule is exact: a claim of a domain is checked with its domain locked while
- * nothing of the CPUs grows, and changes the rule for that domain alone.  A claim in
- * a process is checked with the process locked too, and changes the rule for the
- * process and its members.  If a claim of a CPU is released at the same time, the
- * domain may still be refused, as before the release.  A claim of a CPU or of the
- * machine is checked with everything stable.
+ * the claims of CPUs do not grow, and changes the left side of the rule for that
+ * domain alone.  A claim in a process is checked with the process locked too, and
+ * changes the left side for the process and its members.  If a claim of a CPU is
+ * released at the same time, the domain may still be refused, as before the release.
+ * A claim of a CPU or of the machine is checked while no data of the rule changes.
  */
 
 static void assert_shard(const struct bp_shard *shard)
@@ -144,8 +144,8 @@ static void open_accounting(struct bp_slots *bs)
 }
 
 /*
- * If it fails, it opens the shards that it had closed.  To lock these again
- * waits for no stopped CPU: they were free when all CPUs were stopped.
+ * On failure the shards that were closed are opened again.  Locking them waits for
+ * no stopped CPU: their locks were free when all CPUs were stopped.
  */
 static bool try_close_accounting(struct bp_slots *bs)
 {
@@ -217,10 +217,10 @@ static void unlock_domain(struct bp_domain *domain)
 	raw_spin_unlock(&domain->lock);
 }
 
-/* ---- What a domain holds ---- */
+/* ---- The claims of a domain ---- */
 
 /**
- * struct bp_share - what a domain holds of one class on one CPU
+ * struct bp_share - claims of a domain, of one class, on one CPU
  * @cpu: the CPU
  * @class: the class
  * @guaranteed: weight of the guaranteed claims
@@ -248,10 +248,9 @@ static int cmp_place(const struct bp_claim *claim, int cpu, unsigned int class)
 }
 
 /*
- * Bound claims are ordered by CPU, then by class, and guaranteed ones come
- * before flexible ones: guaranteed claims of one place are no more than there are
- * registers, and of the flexible ones, of which there may be any number, only the
- * first is looked at.
+ * Bound claims are ordered by CPU, then by class; guaranteed claims come before
+ * flexible ones.  A place (a class on a CPU) has at most as many guaranteed claims as
+ * registers, but any number of flexible claims: a search ends at the first of these.
  */
 static bool claim_less(struct rb_node *a, const struct rb_node *b)
 {
@@ -293,8 +292,8 @@ static struct bp_share any_share(const struct bp_domain *domain,
 }
 
 /*
- * Adds the claims that are bound to the place of @share, the first of which is
- * at @node.  Returns the first claim of a later place.
+ * Adds to @share the claims that are bound to its place, starting at @node, the
+ * first of them.  Returns the first claim of a later place.
  */
 static struct rb_node *add_bound(const struct bp_domain *domain,
 				 struct rb_node *node, struct bp_share *share)
@@ -326,8 +325,8 @@ static struct bp_share domain_share(const struct bp_domain *domain,
 }
 
 /*
- * The next CPU that a domain is bound to with claims of @class, from @node on.
- * @share has what is bound there, without claims for any CPU.
+ * Finds the next CPU that a domain is bound to with claims of @class, from @node on.
+ * Fills @share with the claims that are bound to that CPU, without claims for any CPU.
  */
 static struct rb_node *next_place(const struct bp_domain *domain,
 				  struct rb_node *node, unsigned int class,
@@ -349,7 +348,7 @@ static struct rb_node *next_place(const struct bp_domain *domain,
 	return node;
 }
 
-/* Once for each CPU that the domain is bound to with a claim of the class. */
+/* Iterates over the CPUs that the domain is bound to with a claim of the class. */
 #define for_each_place(domain, of_class, share, node)			\
 	for ((node) = rb_first(&(domain)->bound),			\
 	     (node) = next_place(domain, node, of_class, share);	\
@@ -403,7 +402,7 @@ static unsigned int highest_member(const struct bp_process_account *account,
 	return levels;
 }
 
-/* The level of the worst member on @cpu, or of any CPU if it is -1. */
+/* Level of the worst member on @cpu; if @cpu is -1, by claims for any CPU only. */
 static unsigned int worst_member(const struct bp_slots *bs,
 				 const struct bp_process *process,
 				 unsigned int class, int cpu)
@@ -416,7 +415,7 @@ static unsigned int worst_member(const struct bp_slots *bs,
 	return max(worst, highest_member(&process->cpu[class][cpu], levels));
 }
 
-/* What others in the process hold that have to live with @domain */
+/* Claims of the same process that use registers at the same time as @domain */
 static struct bp_share others_share(const struct bp_slots *bs,
 				    const struct bp_domain *domain,
 				    unsigned int class, int cpu)
@@ -435,7 +434,7 @@ static struct bp_share others_share(const struct bp_slots *bs,
 
 /* ---- The rule ---- */
 
-/* The rule for one domain on one CPU. */
+/* Returns true if the rule holds for one domain on one CPU. */
 static bool share_fits(const struct bp_class_account *account,
 		       const struct bp_share *share)
 {
@@ -445,7 +444,7 @@ static bool share_fits(const struct bp_class_account *account,
 	       (share->flexible || READ_ONCE(here->flexible)) <= account->slots;
 }
 
-/* The rule on every CPU that a domain is bound to, with more for any CPU. */
+/* Returns true if the rule holds on the CPUs that @domain is bound to, with these claims. */
 static bool places_fit(const struct bp_class_account *account,
 		       const struct bp_domain *domain, unsigned int class,
 		       unsigned int guaranteed, bool flexible)
@@ -463,7 +462,7 @@ static bool places_fit(const struct bp_class_account *account,
 	return true;
 }
 
-/* The rule for one domain on every CPU, with more of a class for any CPU. */
+/* Returns true if the rule holds for one domain with @extra more registers on any CPU. */
 static bool any_fits(const struct bp_class_account *account,
 		     const struct bp_domain *domain, unsigned int class,
 		     int extra, bool flexible)
@@ -479,7 +478,7 @@ static bool any_fits(const struct bp_class_account *account,
 	       places_fit(account, domain, class, guaranteed, flexible);
 }
 
-/* The rule for one domain on one CPU, with more of a class there. */
+/* Returns true if the rule holds for one domain with @extra more registers on one CPU. */
 static bool bound_fits(const struct bp_slots *bs, const struct bp_domain *domain,
 		       unsigned int class, int cpu, int extra, bool flexible)
 {
@@ -496,9 +495,9 @@ static bool bound_fits(const struct bp_slots *bs, const struct bp_domain *domain
 }
 
 /*
- * The rule for a process, or for one of its members, with more of a class for any
- * CPU.  First on the CPUs that no claim is bound to, the worst of which may be one
- * that a claim is bound to: then there is no room there either.
+ * Returns true if the rule holds for a process, or for one of its members, with
+ * @extra more registers on any CPU.  The first check is for CPUs that no claim is bound to, and
+ * uses the worst CPU.  A claim may be bound to that one; then the rule fails there too.
  */
 static noinline bool process_fits(const struct bp_slots *bs,
 				  const struct bp_domain *domain,
@@ -537,7 +536,7 @@ static bool domain_fits(const struct bp_slots *bs, const struct bp_domain *domai
 	return any_fits(&bs->class[class], domain, class, extra, flexible);
 }
 
-/* The most that any domain needs beside the claims of a CPU, by its levels */
+/* Maximum number of registers that a domain needs in addition to the claims of a CPU */
 static unsigned int worst_domain(const struct bp_class_account *account,
 				 const unsigned int *any, unsigned int cpu,
 				 bool shared)
@@ -552,7 +551,7 @@ static unsigned int worst_domain(const struct bp_class_account *account,
 	return worst;
 }
 
-/* The rule on one CPU against every domain, with more on that CPU. */
+/* Returns true if the rule holds on one CPU, with @extra more registers, for all domains. */
 static bool cpu_fits(const struct bp_class_account *account,
 		     const unsigned int *any, unsigned int cpu,
 		     unsigned int extra, bool flexible)
@@ -564,7 +563,7 @@ static bool cpu_fits(const struct bp_class_account *account,
 	       worst_domain(account, any, cpu, flexible) <= account->slots;
 }
 
-/* As bp_slots_any_level(), for all levels. */
+/* Computes bp_slots_any_level() for all levels. */
 static void sum_levels(const struct bp_slots *bs, unsigned int class, unsigned int *any)
 {
 	unsigned int level, n = nr_levels(&bs->class[class]);
@@ -579,7 +578,7 @@ static void sum_levels(const struct bp_slots *bs, unsigned int class, unsigned i
 	}
 }
 
-/* The rule with more for a CPU, or for the machine. */
+/* Returns true if the rule holds with @extra more registers of a CPU, or of the machine. */
 static bool cpus_fit(const struct bp_slots *bs, unsigned int class, int cpu,
 		     int extra, bool flexible)
 {
@@ -598,7 +597,7 @@ static bool cpus_fit(const struct bp_slots *bs, unsigned int class, int cpu,
 	return true;
 }
 
-/* The rule for a claim that is there, with more of it. */
+/* Returns true if the rule holds after a claim has grown by @extra registers. */
 static bool fits(const struct bp_slots *bs, const struct bp_domain *domain,
 		 unsigned int class, int cpu, int extra, bool flexible)
 {
@@ -609,7 +608,7 @@ static bool fits(const struct bp_slots *bs, const struct bp_domain *domain,
 
 /* ---- Accounting ---- */
 
-/* The counts are read without the lock under which they change. */
+/* WRITE_ONCE(): the counts are also read without the lock under which they change. */
 static void count_claim(u32 *guaranteed, u32 *flexible,
 			const struct bp_claim *claim, bool add)
 {
@@ -713,7 +712,7 @@ static void account_bound(struct bp_class_account *account,
 	move_level(account, domain, add ? &without : &with, add ? &with : &without);
 }
 
-/* What a domain holds on any CPU goes from one number to another. */
+/* Updates the levels on the CPUs that a domain is bound to: its claims for any CPU changed. */
 static void move_places(struct bp_class_account *account,
 			const struct bp_domain *domain, unsigned int class,
 			unsigned int from_guaranteed, bool from_flexible)
@@ -744,7 +743,7 @@ static void account_any(struct bp_class_account *account, struct bp_shard *shard
 	if (unlikely(!RB_EMPTY_ROOT(&domain->bound)))
 		move_places(account, domain, class, was.guaranteed, was.flexible);
 
-	/* A domain without claims is at level 0, where the count means nothing. */
+	/* Domains without claims are at level 0, whose count is not used. */
 	from = level_of(was.guaranteed, was.flexible);
 	to = level_of(domain->any[class].guaranteed, domain->any[class].flexible);
 	shard->level[class][from]--;
@@ -757,7 +756,7 @@ static void account_any(struct bp_class_account *account, struct bp_shard *shard
 
 /* ---- Processes ---- */
 
-/* The level of a process and its worst member together, 0 if it holds nothing. */
+/* Level of a process and its worst member together; 0 for a process without claims */
 static unsigned int process_level(const struct bp_slots *bs,
 				  const struct bp_process *process,
 				  const struct bp_share *own, int cpu)
@@ -777,7 +776,7 @@ static void update_process_any(struct bp_slots *bs, struct bp_shard *shard,
 	unsigned int level = process_level(bs, process, &own, -1);
 	struct bp_process_account *here = &process->any[class];
 
-	/* Level 0 means nothing here. */
+	/* The count of level 0 is not used. */
 	shard->level[class][here->accounted]--;
 	shard->level[class][level]++;
 	here->accounted = level;
@@ -791,7 +790,7 @@ static void update_process_cpu(struct bp_slots *bs, struct bp_process *process,
 	atomic_t *count = bs->class[class].cpu[cpu].level;
 	unsigned int level = 0;
 
-	/* Elsewhere the process is what it is on any CPU. */
+	/* Without claims bound to @cpu, update_process_any() has counted the process. */
 	if (own.bound || highest_member(here, nr_levels(&bs->class[class])))
 		level = process_level(bs, process, &own, cpu);
 	if (level == here->accounted)
@@ -805,7 +804,7 @@ static void update_process_cpu(struct bp_slots *bs, struct bp_process *process,
 	here->accounted = level;
 }
 
-/* The claims of a process, or of one of its members, have changed. */
+/* Updates the levels of a process after a change of its claims, or of those of a member. */
 static noinline void update_process(struct bp_slots *bs, struct bp_shard *shard,
 				    struct bp_process *process, unsigned int class)
 {
@@ -834,7 +833,7 @@ static void account_process(struct bp_process *process, struct bp_claim *claim,
 	}
 }
 
-/* Count what @domain, a new member, holds. */
+/* Adds the claims of @domain, a new member, to the counts of its process. */
 static void add_member(struct bp_process *process, const struct bp_domain *domain,
 		       unsigned int class)
 {
@@ -853,7 +852,7 @@ static void add_member(struct bp_process *process, const struct bp_domain *domai
 	}
 }
 
-/* The rule for a domain that is to be a member. */
+/* Returns true if the rule holds with @domain as a member of its process. */
 static bool member_fits(const struct bp_slots *bs, const struct bp_domain *domain,
 			unsigned int class)
 {
@@ -873,8 +872,8 @@ static bool process_has_claims(const struct bp_process *process)
 }
 
 /*
- * The shard is locked, and @domain. What a member holds is accounted as its own: a
- * process without claims takes it in without a look at any CPU.
+ * The shard and @domain are locked.  The claims of a member remain accounted as those
+ * of its own domain: if the process has no claims, no CPU has to be checked.
  */
 static int join(struct bp_slots *bs, struct bp_shard *shard,
 		struct bp_domain *domain, struct bp_process *process)
@@ -882,7 +881,7 @@ static int join(struct bp_slots *bs, struct bp_shard *shard,
 	bool shares = process_has_claims(process);
 	unsigned int class;
 
-	/* bp_slots_available() takes no lock, and may see a process that is refused. */
+	/* bp_slots_available() takes no lock: it may see @process even if this fails. */
 	WRITE_ONCE(domain->process, process);
 	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
 		if (shares && !member_fits(bs, domain, class)) {
@@ -934,7 +933,7 @@ static void link_claim(struct bp_claim *claim, struct list_head *list, u32 *nr)
 {
 	list_add_tail(&claim->link, list);
 	WRITE_ONCE(*nr, *nr + 1);
-	/* Pairs with bp_slots_release(): domain and shard are those of this claim. */
+	/* Pairs with bp_slots_release(): the caller there sees domain and shard of @claim. */
 	smp_store_release(&claim->held, true);
 }
 
@@ -979,12 +978,12 @@ static noinline int request_error(const struct bp_slots *bs,
 	return err;
 }
 
-/* request_error() says what is wrong with a request that is not accepted here. */
+/* Fast check of a request; request_error() finds the error of one that is not fine. */
 static bool request_is_fine(const struct bp_slots *bs,
 			    const struct bp_claim_spec *spec,
 			    const struct bp_domain *domain, int cpu)
 {
-	/* Neither -1, any CPU, nor a weight of 0 passes as a large number. */
+	/* Unsigned: cpu + 1 is 0 for any CPU, and a weight of 0 becomes too large. */
 	return spec->class < BP_SLOTS_CLASSES &&
 	       (unsigned int)(cpu + 1) <= bs->nr_cpus &&
 	       spec->weight - 1 < bs->class[spec->class].slots &&
@@ -1018,7 +1017,7 @@ static int reserve_domain(struct bp_slots *bs, struct bp_shard *shard,
 		return -ENOSPC;
 
 	fill_claim(claim, spec, domain, cpu);
-	/* Pairs with release_from(): a release that comes late may read it at any time. */
+	/* Pairs with release_from(): a second release of @claim may read it at any time. */
 	WRITE_ONCE(claim->shard, smp_processor_id());
 	account_domain(bs, shard, claim, true);
 	link_claim(claim, &shard->claims, &shard->nr_claims);
@@ -1200,7 +1199,7 @@ int bp_slots_change_all(struct bp_slots *bs,
 		if (err)
 			break;
 	}
-	/* The old claims fit: they were accounted before, and the accounting is closed. */
+	/* Changing back cannot fail: the old claims were accounted, and nothing has come in. */
 	refused = claim;
 	for (claim = next(NULL, arg); err && claim != refused; claim = next(claim, arg)) {
 		if (claim->held)
@@ -1213,8 +1212,8 @@ int bp_slots_change_all(struct bp_slots *bs,
 }
 
 /*
- * Release a claim that was found in shard @nr.  Returns false if it is not there any
- * more: it has been released, and possibly made again in another shard.
+ * Releases a claim that was found in shard @nr.  Returns false if the claim is no longer
+ * there: it has been released, and possibly made again in another shard.
  */
 static bool release_from(struct bp_slots *bs, struct bp_claim *claim,
 			 unsigned int nr)
@@ -1238,7 +1237,7 @@ static bool release_from(struct bp_slots *bs, struct bp_claim *claim,
 	return found;
 }
 
-/* bp_slots::lock is held: what the rule allows grows, so the accounting stays open. */
+/* bp_slots::lock is held.  A release allows more claims: the accounting may stay open. */
 static void release_machine(struct bp_slots *bs, struct bp_claim *claim)
 {
 	if (claim->held) {
@@ -1321,7 +1320,7 @@ unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 	struct bp_process *process;
 	unsigned int guaranteed;
 
-	/* Each number is one that was accounted; they need not be of one time. */
+	/* The numbers may be of different moments: a request may change them meanwhile. */
 	guaranteed = READ_ONCE(account->wide) +
 		     READ_ONCE(account->cpu[cpu].guaranteed);
 	if (domain) {
@@ -1346,7 +1345,7 @@ bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
 		shared |= READ_ONCE(process->domain.any[spec->class].flexible);
 	}
 
-	/* Only what was granted is accounted: no request in between is seen. */
+	/* Only granted claims are accounted: requests that are being checked do not show. */
 	if (!spec->flexible)
 		total += spec->weight;
 	total += spec->flexible || shared;
@@ -1406,7 +1405,7 @@ static void remove_mark(struct bp_slots *bs, struct bp_walk *walk)
 	local_irq_restore(flags);
 }
 
-/* The next claim of the list in which the mark is. */
+/* Moves the mark behind the next claim of its list and calls @look for that claim. */
 static bool walk_list(struct bp_slots *bs, struct bp_walk *walk,
 		      void (*look)(const struct bp_claim *claim, void *arg),
 		      void *arg)
@@ -1464,7 +1463,7 @@ unsigned long bp_slots_nr_claims(const struct bp_slots *bs)
 	unsigned long n = READ_ONCE(bs->nr_claims);
 	int cpu;
 
-	/* Each is at least 0: a claim leaves the shard that it came to. */
+	/* Each number is at least 0: a claim leaves the same shard that it was added to. */
 	for_each_possible_cpu(cpu)
 		n += READ_ONCE(per_cpu_ptr(bs->shard, cpu)->nr_claims);
 
@@ -1472,11 +1471,6 @@ unsigned long bp_slots_nr_claims(const struct bp_slots *bs)
 }
 
 /* ---- Start and end ---- */
-
-void bp_domain_init(struct bp_domain *domain)
-{
-	raw_spin_lock_init(&domain->lock);
-}
 
 int bp_process_init(const struct bp_slots *bs, struct bp_process *process)
 {

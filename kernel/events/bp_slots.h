@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Arbitration of breakpoint registers: how many of them may be held where.
+ * Arbitration of breakpoint registers: how many may be claimed on which CPU.
  *
  * Each CPU has N registers of each class.  A claim is a right to some of them,
  * made by the machine (on every CPU, whatever runs there), by a CPU (whatever
@@ -12,20 +12,21 @@
  *   guaranteed(c) + guaranteed(d, c) + (flexible(c) or flexible(d, c) ? 1 : 0)
  *	<= N - wide
  *
- * where wide is what the machine claims.  So a claim of a CPU has to live with
- * the worst domain, one of the machine with the worst CPU, and a claim of a
- * domain with each CPU, but domains never compete with each other.
+ * where wide is the weight of the machine's claims.  So a claim of a CPU has to fit
+ * together with those of each domain, a claim of the machine on each CPU, and a claim
+ * of a domain on each CPU that it may run on.  Domains do not compete with each other.
  *
- * Domains may belong to a process, which makes claims in a domain of its own.  They
- * hold in each of the other domains of the process too: for a domain d of process p
- * the rule adds
+ * Domains may belong to a process, which makes claims in a domain of its own.  These
+ * claims need their registers whenever a domain of the process runs: for a domain d of
+ * process p the rule is
  *
- *   guaranteed(p, c), and flexible(p, c) to what decides on the shared register.
+ *   guaranteed(c) + guaranteed(d, c) + guaranteed(p, c) +
+ *	(flexible(c) or flexible(d, c) or flexible(p, c) ? 1 : 0) <= N - wide
  *
- * A claim of a process has to live with the worst of its own domains, and with no
- * domain less than with one that holds nothing.
+ * A claim of a process has to fit together with those of each of its domains, or by
+ * itself if no domain of the process has claims.
  *
- * Nothing here knows what a claim is used for.
+ * The accounting does not depend on the use of a claim.
  */
 #ifndef _KERNEL_EVENTS_BP_SLOTS_H
 #define _KERNEL_EVENTS_BP_SLOTS_H
@@ -34,15 +35,6 @@
 #include <linux/bp_slots_types.h>
 #include <linux/cache.h>
 #include <linux/spinlock.h>
-
-/* The most registers of one class that a CPU can have. */
-#define BP_SLOTS_MAX		16
-
-/*
- * A domain is at level 2 * guaranteed weight + (has a flexible claim). Levels are
- * counted so that the worst domain is found without looking at the domains.
- */
-#define BP_LEVELS		(2 * (BP_SLOTS_MAX + 1))
 
 /**
  * struct bp_shard - claims of domains that were made on one CPU
@@ -66,8 +58,8 @@ struct bp_shard {
  * struct bp_cpu_account - the accounting of one class on one CPU
  * @guaranteed: weight of the guaranteed claims of the CPU
  * @flexible: number of the flexible claims of the CPU
- * @level: by level, the domains with claims bound to this CPU, by all that they
- *	hold here
+ * @level: number of domains at each level, of those with claims bound to this CPU;
+ *	the level is that of all their claims on this CPU
  */
 struct bp_cpu_account {
 	u32		guaranteed;
@@ -79,8 +71,8 @@ struct bp_cpu_account {
  * struct bp_class_account - the accounting of one class
  * @slots: registers of the class on each CPU
  * @wide: weight of the claims of the machine
- * @worst: the most that any CPU claims for itself, one more for the flexible
- *	claims of the CPU if it has any; [1]: one more on each CPU
+ * @worst: maximum, over all CPUs, of the weight of the guaranteed claims of a CPU, plus
+ *	1 if the CPU has flexible claims; @worst[1]: plus 1 in any case
  * @cpu: the accounting of each CPU
  */
 struct bp_class_account {
@@ -99,8 +91,8 @@ struct bp_class_account {
  * @shard: claims of domains, by the CPU on which they were made
  * @class: the accounting of each class
  *
- * bp_slots.c has the locking rules.  All that claims of domains look at is in
- * cache lines of its own, which only claims of CPUs and of the machine write.
+ * bp_slots.c has the locking rules.  The fields that claims of domains read are in
+ * cache lines of their own, which only claims of CPUs and of the machine write.
  */
 struct bp_slots {
 	raw_spinlock_t			lock;
@@ -112,39 +104,7 @@ struct bp_slots {
 };
 
 /**
- * struct bp_process_account - a class of a process, on any CPU or on one
- * @member: by level, the members: on any CPU by their claims for any CPU; on one
- *	CPU those with claims bound to it, by all that they hold there
- * @accounted: level at which the process counts among the domains; 0 for none
- */
-struct bp_process_account {
-	u32	member[BP_LEVELS];
-	u32	accounted;
-};
-
-/**
- * struct bp_process - the claims of a process, and what its domains hold
- * @domain: the claims of the process. Its lock protects all of the process
- * @nr_bound: claims of the process that are bound to a CPU, and for each member
- *	the CPUs that it is bound to, once a class
- * @nr_accounted: number of CPUs, once a class, on which the process counts
- * @any: by class, on any CPU
- * @cpu: by class, on each CPU
- *
- * The members are the other domains that belong to the process. A process counts
- * as one more domain, at the level of its worst member and of its own claims
- * together, if it has claims; the members count as well, without the process.
- */
-struct bp_process {
-	struct bp_domain		domain;
-	u32				nr_bound;
-	u32				nr_accounted;
-	struct bp_process_account	any[BP_SLOTS_CLASSES];
-	struct bp_process_account	*cpu[BP_SLOTS_CLASSES];
-};
-
-/**
- * struct bp_claim_spec - what is asked for
+ * struct bp_claim_spec - a request for registers
  * @class: class of registers, below BP_SLOTS_CLASSES
  * @weight: number of registers, at least 1; 1 for a flexible claim
  * @flexible: share a register with other flexible claims
@@ -184,13 +144,13 @@ void bp_slots_destroy(struct bp_slots *bs);
 int bp_process_init(const struct bp_slots *bs, struct bp_process *process);
 
 /**
- * bp_process_destroy - free a process without claims, whose members have none
+ * bp_process_destroy - free a process; neither it nor its members have claims
  * @process: the process
  */
 void bp_process_destroy(struct bp_process *process);
 
 /**
- * bp_slots_join - make a domain belong to a process, for good
+ * bp_slots_join - make a domain a member of a process, for the life of the domain
  * @bs: the accounting
  * @domain: the domain, with or without claims
  * @process: the process
@@ -198,7 +158,7 @@ void bp_process_destroy(struct bp_process *process);
  * Nothing changes for a domain that belongs to @process already.
  *
  * Context: Any but NMI.
- * Return: 0; -ENOSPC if the claims of @process and of @domain together have no room.
+ * Return: 0; -ENOSPC if the claims of @process and @domain together break the rule.
  */
 int bp_slots_join(struct bp_slots *bs, struct bp_domain *domain,
 		  struct bp_process *process);
@@ -207,15 +167,15 @@ int bp_slots_join(struct bp_slots *bs, struct bp_domain *domain,
  * bp_slots_reserve - make a claim
  * @bs: the accounting
  * @claim: the claim, not held
- * @spec: what is asked for
- * @domain: domain that makes the claim; NULL for the CPU itself
- * @cpu: CPU that it is for; -1 for every CPU. Without a domain that is a claim of
- *	the machine, which is guaranteed
+ * @spec: the registers to claim
+ * @domain: domain that makes the claim; NULL for a claim of a CPU or of the machine
+ * @cpu: CPU of the claim; -1 for any CPU. -1 without a domain is a claim of the
+ *	machine, which is guaranteed
  *
  * Context: Any but NMI.
  * Return: 0; -EINVAL for a malformed request; -ENODEV if there is no such CPU;
  * -EOPNOTSUPP if the CPUs have no register of this class; -ENOSPC if the
- * holders leave no room.  If it fails, nothing has changed.
+ * claims that are held leave no register.  On failure nothing has changed.
  */
 int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
 		     const struct bp_claim_spec *spec, struct bp_domain *domain,
@@ -225,8 +185,8 @@ int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
  * bp_slots_try_reserve - make a claim of a CPU or of the machine without waiting
  * @bs: the accounting
  * @claim: the claim, not held
- * @spec: what is asked for
- * @cpu: CPU that it is for; -1 for the machine
+ * @spec: the registers to claim
+ * @cpu: CPU of the claim; -1 for the machine
  *
  * For a kernel debugger that has stopped all other CPUs.
  *
@@ -240,11 +200,10 @@ int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
  * bp_slots_change - change the class or weight of a claim
  * @bs: the accounting
  * @claim: the claim, held
- * @spec: what it shall be; a flexible claim stays flexible, a guaranteed one
- *	guaranteed
+ * @spec: new class and weight; spec->flexible must be that of @claim
  *
  * Context: Any but NMI.
- * Return: as bp_slots_reserve().  If it fails, the claim is what it was.
+ * Return: as bp_slots_reserve().  On failure @claim has not changed.
  */
 int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
 		    const struct bp_claim_spec *spec);
@@ -252,14 +211,14 @@ int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
 /**
  * bp_slots_change_all - change the class or weight of several claims or of none
  * @bs: the accounting
- * @next: returns the claim after @claim, the first after NULL; called more than
- *	once, with interrupts off. Claims that are not held are left out
+ * @next: returns the claim after @claim, or the first claim for NULL; called several
+ *	times, with interrupts off. Claims that are not held are skipped
  * @arg: for @next
- * @old: what the claims are, all the same
- * @new: what they shall be
+ * @old: class and weight of each of the claims
+ * @new: new class and weight of all of them
  *
  * Context: Any but NMI.
- * Return: as bp_slots_change().  If it fails, all claims are what they were.
+ * Return: as bp_slots_change().  On failure no claim has changed.
  */
 int bp_slots_change_all(struct bp_slots *bs,
 			struct bp_claim *(*next)(struct bp_claim *claim, void *arg),
@@ -303,12 +262,13 @@ unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 				struct bp_domain *domain, int cpu);
 
 /**
- * bp_slots_full - check whether a domain holds too much for one more claim
+ * bp_slots_full - check whether a domain's own claims leave no room for one more
  * @bs: the accounting
- * @spec: what would be asked for
- * @domain: domain that would ask
+ * @spec: the request
+ * @domain: domain that would make the claim
  *
- * Compares what @domain and its process hold on every CPU: false means nothing.
+ * Looks only at the claims of @domain and of its process that are for any CPU: the
+ * request may be refused even if this returns false.
  *
  * Context: Any; takes no lock.
  * Return: true if a request would be refused for any CPU.
@@ -318,7 +278,7 @@ bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
 
 /**
  * struct bp_walk - position of a walk along all claims
- * @mark: is in a list, behind the claim that was seen last; has no weight
+ * @mark: marks the place in a list, behind the claim that was seen last
  * @at: the list: a CPU for its shard, -1 for the claims of CPUs and of the machine
  */
 struct bp_walk {
@@ -336,17 +296,18 @@ struct bp_walk {
 void bp_slots_walk_begin(struct bp_slots *bs, struct bp_walk *walk);
 
 /**
- * bp_slots_walk_next - look at one more claim
+ * bp_slots_walk_next - visit the next claim
  * @bs: the accounting
  * @walk: the walk
- * @look: called for the claim, under a lock that its release needs: what embeds
- *	the claim is not freed meanwhile
+ * @look: called for the claim, under a lock that its release takes, so that the object
+ *	that embeds the claim is not freed meanwhile
  * @arg: for @look
  *
- * A claim that is there from begin to end is seen once; others may be.
+ * A claim that is held during the whole walk is visited once; a claim that is made or
+ * released meanwhile may or may not be visited.
  *
  * Context: Any but NMI.
- * Return: false if there is none left, and @look was not called.
+ * Return: false if there was no further claim; @look was not called then.
  */
 bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
 			void (*look)(const struct bp_claim *claim, void *arg),

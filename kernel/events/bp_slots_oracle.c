@@ -101,7 +101,7 @@ static struct tally sum(struct tally a, const struct tally *b)
 	return a;
 }
 
-/* What @holder has with its process. A process is as a member without claims. */
+/* Claims of @holder and of its process; a process is like a member without claims */
 static struct tally together(const struct world *w, unsigned int holder)
 {
 	struct tally tally = w->domain_tally[holder];
@@ -286,7 +286,7 @@ static void compare_links(struct world *w)
 	oracle_check(w, linked == bound, "all bound claims are linked", linked);
 }
 
-/* True if a question is due that is too costly to be asked each time. */
+/* Returns true if this comparison also includes the costly checks; see world::period. */
 static bool asks(const struct world *w, unsigned int what)
 {
 	return what % w->period == w->calls % w->period;
@@ -355,8 +355,8 @@ static void compare_full(struct world *w, unsigned int class, int domain)
 }
 
 /*
- * Where a process counts as one more domain, from what is tallied: with claims for
- * any CPU; on a CPU that it or a member is bound to also with what they have there.
+ * Returns the level at which a process is counted as one more domain: for any CPU by its
+ * claims for any CPU; on a CPU that it or a member is bound to also by the claims there.
  */
 static unsigned int process_level(const struct world *w, unsigned int process,
 				  unsigned int (*level_of)(const struct tally *tally),

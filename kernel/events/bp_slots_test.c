@@ -3,8 +3,8 @@
  * KUnit test of the arbitration of breakpoint registers, one request at a time;
  * bp_slots_race_test.c has requests of several CPUs at the same time.
  *
- * bp_slots_oracle.h states the rule.  What the tables say by hand tests the oracle
- * too; the walks and the random runs leave every verdict to the oracle.
+ * bp_slots_oracle.h states the rule.  The tables have expected results written by hand,
+ * which test the oracle too; walks and random runs get each result from the oracle.
  */
 
 #include <kunit/test.h>
@@ -315,7 +315,7 @@ static void test_change_all_changes_all_claims_or_none(struct kunit *test)
 	GRANTED(oracle_change_all(w, &one, &two));
 	GRANTED(oracle_change_all(w, &two, &GUARANTEED(1)));
 
-	/* The last of them finds no room: the first stay what they are too. */
+	/* The last claim does not fit with its new weight: the first ones must not change either. */
 	GRANTED(ask(w, 2, 1, GUARANTEED(1)));
 	GRANTED(ask(w, 2, 1, GUARANTEED(1)));
 	REFUSED(oracle_change_all(w, &GUARANTEED(1), &one));
@@ -400,7 +400,7 @@ static void test_available_is_what_guaranteed_claims_leave(struct kunit *test)
 	GRANTED(ask(w, 1, 1, GUARANTEED(1)));
 	expect_available(w, 2, 0, 1);
 
-	/* Elsewhere, of another class, and flexible */
+	/* For another CPU, of another class, and flexible */
 	GRANTED(ask(w, 1, 2, GUARANTEED(2)));
 	GRANTED(ask(w, THE_CPU, 0, GUARANTEED(1)));
 	GRANTED(ask(w, THE_CPU, 1, other));
@@ -649,7 +649,7 @@ static void test_malformed_request_is_refused(struct kunit *test)
 	if (request->cpu)
 		return;
 
-	/* What is asked for is malformed, not the holder or the place. */
+	/* Requests with a malformed spec; holder and CPU are valid. */
 	if (spec->flexible && malformed->err != -EINVAL)
 		return;
 	KUNIT_EXPECT_EQ(test, bp_slots_change(&w->bs, &w->claims[held], spec),
@@ -1092,7 +1092,7 @@ static void test_cost_is_flat_in_flexible_claims(struct kunit *test)
 	expect_flat(test, &few, &many);
 }
 
-/* They are about sequences, not about memory or locks: not for a debug kernel. */
+/* Tests of sequences, not of memory or locks: a debug kernel would find no more. */
 #define VERY_SLOW	{ .speed = KUNIT_SPEED_VERY_SLOW }
 
 static struct kunit_case bp_slots_test_cases[] = {

@@ -110,6 +110,7 @@ static bool is_plain_request(const struct perf_event_attr *attr)
 	return !bp_translate(NULL, attr, &hw) && !arch_check_bp_in_kernelspace(&hw);
 }
 
+/* The caller holds rcu_read_lock(). */
 static bool task_is_full(struct task_struct *task, const struct perf_event_attr *attr)
 {
 	struct bp_claim_spec spec = bp_claim_spec(attr);
@@ -118,17 +119,21 @@ static bool task_is_full(struct task_struct *task, const struct perf_event_attr 
 	if (!bp_machine.class[spec.class].slots)
 		return false;
 
-	guard(rcu)();
 	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
 	ctx = READ_ONCE(task->perf_event_ctxp);
 	return ctx && bp_slots_full(&bp_machine, &spec, &ctx->bp_domain);
 }
 
-bool hw_breakpoint_is_refused(const struct perf_event_attr *attr,
-			      struct task_struct *task, int cpu)
+/*
+ * Answers only requests of a process for its own threads: perf core has not checked the
+ * permission for other tasks yet. An LSM can no longer deny a request that is refused
+ * here, which is harmless, since the request fails in any case.
+ */
+static bool hw_breakpoint_refuses(const struct perf_event_attr *attr,
+				  struct task_struct *task, int cpu)
 {
-	/* Other architectures may need the event to translate the attributes. */
-	if (!IS_ENABLED(CONFIG_X86))
+	/* There is no event yet. */
+	if (!hw_breakpoint_arch_parses_attr())
 		return false;
 	if (!same_thread_group(task, current) || (cpu != -1 && (unsigned int)cpu >= nr_cpu_ids))
 		return false;
@@ -229,7 +234,7 @@ static int claim_for_process(struct perf_event *bp)
 				perf_process_on_any_cpu(bp) ? -1 : bp->cpu);
 }
 
-/* Claims of a thread count for its process, if that has had events. */
+/* Claims of a thread are accounted for its process too, if the process has had events. */
 static int join_process(struct perf_event_context *ctx)
 {
 	struct perf_process *process;
@@ -241,7 +246,7 @@ static int join_process(struct perf_event_context *ctx)
 	/* Pairs with the store in publish(). */
 	process = smp_load_acquire(&ctx->task->signal->perf_process);
 
-	return unlikely(process) ? hw_breakpoint_join(ctx, process) : 0;
+	return unlikely(process) ? perf_process_add_context(ctx, process) : 0;
 }
 
 /*
@@ -280,6 +285,26 @@ static int hw_breakpoint_inherit(struct perf_event *child, struct perf_event *pa
 {
 	return bp_follow(child, parent) ?: claim(child, child_ctx);
 }
+
+/* ---- Processes ---- */
+
+static int hw_breakpoint_process_init(struct perf_process *process)
+{
+	return bp_process_init(&bp_machine, &process->bp);
+}
+
+static void hw_breakpoint_process_free(struct perf_process *process)
+{
+	bp_process_destroy(&process->bp);
+}
+
+static int hw_breakpoint_process_join(struct perf_event_context *ctx,
+				      struct perf_process *process)
+{
+	return bp_slots_join(&bp_machine, &ctx->bp_domain, &process->bp);
+}
+
+/* ---- Claims of the machine ---- */
 
 bool hw_breakpoint_is_used(void)
 {
@@ -419,24 +444,30 @@ static void bp_start_period(struct perf_event *bp)
 	}
 }
 
-static int hw_breakpoint_add(struct perf_event *bp, int flags)
+/* Out of line: a breakpoint that only counts needs none of it. */
+static noinline int add_sampling(struct perf_event *bp)
 {
 	int err;
 
+	bp_start_period(bp);
+	err = bp_sched_in(bp);
+	if (!err && READ_ONCE(bp->rb))
+		perf_event_update_userpage(bp);
+
+	return err;
+}
+
+static int hw_breakpoint_add(struct perf_event *bp, int flags)
+{
 	/* perf has moved the event to a CPU without an available register. */
-	if (!bp_has_claim(bp))
+	if (unlikely(!bp_has_claim(bp)))
 		return -ENOSPC;
 
-	bp_start_period(bp);
 	bp->hw.state = flags & PERF_EF_START ? 0 : PERF_HES_STOPPED;
 
-	err = bp_sched_in(bp);
-	if (err)
-		return err;
-
-	if (READ_ONCE(bp->rb))
-		perf_event_update_userpage(bp);
-	return 0;
+	if (is_sampling_event(bp) || READ_ONCE(bp->rb))
+		return add_sampling(bp);
+	return bp_sched_in(bp);
 }
 
 static void hw_breakpoint_del(struct perf_event *bp, int flags)
@@ -471,27 +502,10 @@ static void hw_breakpoint_pmu_enable(struct pmu *pmu)
 	arch_hw_breakpoint_commit();
 }
 
-/*
- * By default perf core disables the PMU for the transaction of a group.  That
- * is not needed here: bp_sched_in() decides for the whole group, and the PMU of
- * the leader is disabled already.
- */
-static void hw_breakpoint_start_txn(struct pmu *pmu, unsigned int flags)
-{
-}
-
-static int hw_breakpoint_commit_txn(struct pmu *pmu)
-{
-	return 0;
-}
-
-static void hw_breakpoint_cancel_txn(struct pmu *pmu)
-{
-}
-
 static struct pmu perf_breakpoint = {
 	.task_ctx_nr	= perf_sw_context,
-	.capabilities	= PERF_PMU_CAP_KEEP_OFFLINE,
+	/* bp_sched_in() looks at the whole group when its first event is added. */
+	.capabilities	= PERF_PMU_CAP_KEEP_OFFLINE | PERF_PMU_CAP_NO_TXN,
 	.attr_groups	= bp_attr_groups,
 	.event_init	= hw_breakpoint_event_init,
 	.reserve	= hw_breakpoint_reserve,
@@ -499,11 +513,12 @@ static struct pmu perf_breakpoint = {
 	.admit		= hw_breakpoint_admit,
 	.inherit	= hw_breakpoint_inherit,
 	.modify		= bp_modify,
+	.refuses	= hw_breakpoint_refuses,
+	.process_init	= hw_breakpoint_process_init,
+	.process_free	= hw_breakpoint_process_free,
+	.process_join	= hw_breakpoint_process_join,
 	.pmu_disable	= hw_breakpoint_pmu_disable,
 	.pmu_enable	= hw_breakpoint_pmu_enable,
-	.start_txn	= hw_breakpoint_start_txn,
-	.commit_txn	= hw_breakpoint_commit_txn,
-	.cancel_txn	= hw_breakpoint_cancel_txn,
 	.add		= hw_breakpoint_add,
 	.del		= hw_breakpoint_del,
 	.start		= hw_breakpoint_start,

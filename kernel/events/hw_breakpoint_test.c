@@ -9,14 +9,16 @@
  */
 
 #include <linux/delay.h>
+#include <linux/irq_work.h>
 #include <linux/irqflags.h>
-#include <linux/kprobes.h>
 #include <linux/prandom.h>
 #include <linux/ptrace.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "hw_breakpoint_test.h"
+#include "process.h"
 
 /* ---- Cases: a task's breakpoint ---- */
 
@@ -389,72 +391,6 @@ static void a_task_watch_on_one_cpu_fires_there_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
 	bp_test_run_anywhere();
 }
-
-#if defined(CONFIG_KPROBES) && defined(CONFIG_X86)
-static struct task_struct *caller;
-static int nr_offline, nr_calls;
-
-/* The first argument of a function is a CPU: replace it by one that is never online. */
-static void replace_cpu(struct pt_regs *regs)
-{
-#ifdef CONFIG_X86_64
-	regs->di = nr_cpu_ids;
-#else
-	regs->ax = nr_cpu_ids;
-#endif
-}
-NOKPROBE_SYMBOL(replace_cpu);
-
-/* Lets the CPU appear to be offline for the first nr_offline calls. */
-static int call_offline_cpu(struct kprobe *kp, struct pt_regs *regs)
-{
-	if (current == READ_ONCE(caller) && nr_calls++ < nr_offline)
-		replace_cpu(regs);
-	return 0;
-}
-NOKPROBE_SYMBOL(call_offline_cpu);
-
-/*
- * The CPU comes online after the call has failed and before the lock of the context is
- * taken, which shows that the context is active: the call is repeated.
- */
-static void a_disable_is_not_lost_if_the_cpu_comes_online(struct kunit *test)
-{
-	struct kprobe kp = {
-		.symbol_name	= "smp_call_function_single",
-		.pre_handler	= call_offline_cpu,
-	};
-	struct bp_test_hits hits = { };
-	struct perf_event *bp;
-	int cpu;
-
-	bp_test_require_hits(test);
-	bp_test_require_two_cpus(test);
-	/* A call on the own CPU would not ask another one. */
-	bp_test_run_on(test, bp_test_first_cpu());
-	cpu = bp_test_last_cpu();
-	bp = bp_test_watch_cpu(test, cpu, &bp_test_words[0], &hits);
-	bp_test_write_on(test, cpu, &bp_test_words[0]);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
-
-	nr_offline = 2;
-	nr_calls = 0;
-	KUNIT_ASSERT_EQ(test, register_kprobe(&kp), 0);
-	WRITE_ONCE(caller, current);
-	perf_event_disable(bp);
-	WRITE_ONCE(caller, NULL);
-	unregister_kprobe(&kp);
-	KUNIT_EXPECT_GT(test, nr_calls, nr_offline);
-	bp_test_write_on(test, cpu, &bp_test_words[0]);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
-	bp_test_run_anywhere();
-}
-#else
-static void a_disable_is_not_lost_if_the_cpu_comes_online(struct kunit *test)
-{
-	kunit_skip(test, "needs x86 and CONFIG_KPROBES");
-}
-#endif
 
 static void each_cpu_has_registers_of_its_own(struct kunit *test)
 {
@@ -1135,6 +1071,98 @@ static void a_breakpoint_of_a_process_is_disabled_on_every_cpu(struct kunit *tes
 	bp_test_run_anywhere();
 }
 
+static struct perf_event *try_process(struct task_struct *task, perf_overflow_handler_t handler,
+				      struct bp_test_hits *hits)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+
+	attr.config = HW_BREAKPOINT_PROCESS;
+	return register_user_hw_breakpoint(&attr, handler, hits, task);
+}
+
+/* Each kernel thread is a process of its own. */
+static void a_breakpoint_of_another_process_is_hit_by_that_process_alone(struct kunit *test)
+{
+	struct kthread_worker *worker = bp_test_start_worker(test);
+	struct bp_test_hits hits = { };
+	struct perf_event *bp;
+	int cpu, nr = 0;
+
+	bp_test_require_hits(test);
+	bp = bp_test_keep(test, try_process(worker->task, bp_test_record_hit, &hits));
+	for_each_online_cpu(cpu) {
+		bp_test_run_on(test, cpu);
+		bp_test_write_word(&bp_test_words[0]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+		KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(worker->task, cpumask_of(cpu)), 0);
+		bp_test_write_by(worker, &bp_test_words[0]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+		KUNIT_EXPECT_PTR_EQ(test, hits.task, worker->task);
+		KUNIT_EXPECT_EQ(test, hits.cpu, cpu);
+		nr++;
+	}
+	KUNIT_EXPECT_EQ(test, bp_test_count_of(bp), nr);
+	bp_test_run_anywhere();
+}
+
+static void a_dead_process_cannot_be_watched(struct kunit *test)
+{
+	struct task_struct *watched = bp_test_start_sleeper(test);
+	struct task_struct *other = bp_test_start_sleeper(test);
+	struct bp_test_hits hits = { };
+
+	bp_test_keep(test, try_process(watched, bp_test_record_hit, &hits));
+	kthread_stop(watched);
+	kthread_stop(other);
+	BP_TEST_EXPECT_REFUSED(test, -ESRCH, try_process(watched, bp_test_record_hit, &hits));
+	BP_TEST_EXPECT_REFUSED(test, -ESRCH, try_process(other, bp_test_record_hit, &hits));
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+
+	/* ESRCH for a dead process takes precedence over ENOSPC. */
+	bp_test_fill_cpu(test, bp_test_last_cpu(), 0, &hits);
+	BP_TEST_EXPECT_REFUSED(test, -ESRCH, try_process(watched, bp_test_record_hit, &hits));
+	BP_TEST_EXPECT_REFUSED(test, -ESRCH, try_process(other, bp_test_record_hit, &hits));
+	put_task_struct(watched);
+	put_task_struct(other);
+}
+
+static void record_hit_and_disable(struct perf_event *bp, struct perf_sample_data *data,
+				   struct pt_regs *regs)
+{
+	bp_test_record_hit(bp, data, regs);
+	perf_event_disable_inatomic(bp);
+}
+
+/* From the first hit on no CPU has another one, even before the event is disabled. */
+static void a_handler_disables_a_breakpoint_of_a_process_on_every_cpu(struct kunit *test)
+{
+	struct bp_test_hits hits = { };
+	struct perf_event *bp;
+	int cpu, other, nr = 0;
+
+	bp_test_require_hits(test);
+	bp = bp_test_keep(test, try_process(current, record_hit_and_disable, &hits));
+	for_each_online_cpu(cpu) {
+		bp_test_run_on(test, cpu);
+		bp_test_write_word(&bp_test_words[0]);
+		bp_test_write_word(&bp_test_words[0]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+		KUNIT_EXPECT_EQ(test, bp_test_count_of(bp), ++nr);
+		for_each_online_cpu(other) {
+			bp_test_run_on(test, other);
+			bp_test_write_word(&bp_test_words[0]);
+		}
+		irq_work_sync(&hits.bp->pending_disable_irq);
+		flush_work(&bp->process->limit);
+		KUNIT_EXPECT_EQ(test, bp->state, PERF_EVENT_STATE_OFF);
+		bp_test_write_word(&bp_test_words[0]);
+		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+		perf_event_enable(bp);
+	}
+	KUNIT_EXPECT_EQ(test, bp_test_count_of(bp), nr);
+	bp_test_run_anywhere();
+}
+
 /* The hit is counted, the count is reset, then the hit is found to be beyond the limit. */
 static void a_hit_beyond_the_limit_does_not_make_a_reset_count_negative(struct kunit *test)
 {
@@ -1418,7 +1446,6 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_cpu_that_does_not_exist_cannot_be_watched),
 	KUNIT_CASE(cpu_breakpoint_is_hit_by_any_task_on_its_cpu),
 	KUNIT_CASE(a_task_watch_on_one_cpu_fires_there_only),
-	KUNIT_CASE(a_disable_is_not_lost_if_the_cpu_comes_online),
 	KUNIT_CASE(each_cpu_has_registers_of_its_own),
 	KUNIT_CASE(a_full_cpu_leaves_a_task_no_register_anywhere),
 	KUNIT_CASE(a_modified_breakpoint_watches_the_new_address_only),
@@ -1439,6 +1466,9 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(flexible_wide_or_pinned_breakpoint_is_refused),
 	KUNIT_CASE(a_breakpoint_of_a_process_watches_on_every_cpu),
 	KUNIT_CASE(a_breakpoint_of_a_process_is_disabled_on_every_cpu),
+	KUNIT_CASE(a_breakpoint_of_another_process_is_hit_by_that_process_alone),
+	KUNIT_CASE(a_dead_process_cannot_be_watched),
+	KUNIT_CASE(a_handler_disables_a_breakpoint_of_a_process_on_every_cpu),
 	KUNIT_CASE(a_hit_beyond_the_limit_does_not_make_a_reset_count_negative),
 	KUNIT_CASE(any_number_of_flexible_breakpoints_needs_one_register),
 	KUNIT_CASE(a_modify_cannot_make_a_breakpoint_flexible),

@@ -3,7 +3,8 @@
  * A hardware PMU for the selftests.
  *
  * The tests of groups need hardware events beside breakpoints, which a virtual
- * machine may lack. This PMU counts nothing and always has a counter. It is a
+ * machine may lack. This PMU counts nothing and always has a counter. An event may
+ * refer to its group leader as AUX event, but there is no AUX buffer. The PMU is a
  * module, which the tests load and remove again, so that other tests do not
  * find it.
  */
@@ -31,6 +32,22 @@ static void test_pmu_nop(struct perf_event *event, int flags)
 }
 
 static void test_pmu_read(struct perf_event *event)
+{
+}
+
+/* The AUX event of @event is its group leader, which can only be of this PMU. */
+static int test_pmu_aux_output_match(struct perf_event *event)
+{
+	return 1;
+}
+
+static void *test_pmu_setup_aux(struct perf_event *event, void **pages, int nr_pages,
+				bool overwrite)
+{
+	return NULL;
+}
+
+static void test_pmu_free_aux(void *aux)
 {
 }
 
@@ -67,7 +84,7 @@ static const struct attribute_group *test_pmu_groups[] = {
 static struct pmu test_pmu = {
 	.module		= THIS_MODULE,
 	.task_ctx_nr	= perf_hw_context,
-	.capabilities	= PERF_PMU_CAP_NO_INTERRUPT,
+	.capabilities	= PERF_PMU_CAP_NO_INTERRUPT | PERF_PMU_CAP_AUX_OUTPUT,
 	.attr_groups	= test_pmu_groups,
 	.event_init	= test_pmu_event_init,
 	.pmu_disable	= test_pmu_disable,
@@ -76,6 +93,9 @@ static struct pmu test_pmu = {
 	.start		= test_pmu_nop,
 	.stop		= test_pmu_nop,
 	.read		= test_pmu_read,
+	.aux_output_match = test_pmu_aux_output_match,
+	.setup_aux	= test_pmu_setup_aux,
+	.free_aux	= test_pmu_free_aux,
 };
 
 static int __init test_pmu_register(void)

@@ -17,11 +17,18 @@
 #include "internal.h"
 #include "process.h"
 
+static const struct perf_process_ops *ops __ro_after_init;
+
+void __init perf_process_init(const struct perf_process_ops *core)
+{
+	ops = core;
+}
+
 /* ---- Processes ---- */
 
 static void destroy(struct perf_process *process)
 {
-	hw_breakpoint_destroy_process(process);
+	process->pmu->process_free(process);
 	kvfree(process);
 }
 
@@ -32,47 +39,50 @@ static void disable_at_limit(struct work_struct *work)
 
 	guard(mutex)(&process->mutex);
 	hlist_for_each_entry(head, &process->heads, hlist_entry) {
-		/* Its context may be in use: wait for it only if need be. */
+		/* This takes ctx->mutex of the head: skip the others. */
 		if (perf_process_is_over(head))
-			perf_process_disable_at_limit(head);
+			ops->disable_at_limit(head);
 		cond_resched();
 	}
 }
 
 void perf_process_disable_soon(struct perf_process *process)
 {
-	/* The work waits for other CPUs and for users; this CPU may be busy for long. */
+	/* Unbound: the work waits for other CPUs, and this CPU may be busy for long. */
 	queue_work(system_unbound_wq, &process->limit);
 }
 
-static struct perf_process *create(void)
+static struct perf_process *create(struct pmu *pmu)
 {
 	struct perf_process *process;
+	int err;
 
 	process = kvzalloc(struct_size(process, cpus, nr_cpu_ids), GFP_KERNEL_ACCOUNT);
 	if (!process)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 
 	mutex_init(&process->mutex);
 	INIT_LIST_HEAD(&process->sb_heads);
 	INIT_WORK(&process->limit, disable_at_limit);
-	if (hw_breakpoint_init_process(process)) {
+	process->pmu = pmu;
+	err = pmu->process_init(process);
+	if (err) {
 		kvfree(process);
-		return NULL;
+		return ERR_PTR(err);
 	}
 
 	return process;
 }
 
 /*
- * No thread is missed: one that exists is found here.  One that comes later is linked
- * with the siglock held and joins then, in perf_event_link_thread().  A context that
- * comes later joins when it makes a claim: either that sees the process, or it has
- * entered its task before, and is found here.
+ * No thread is missed: this walk finds the existing threads.  A new thread is linked
+ * with the siglock held and joins in perf_event_link_thread().  A new context joins
+ * when it makes a claim: either the claim sees signal->perf_process, or this walk finds
+ * the context.
  *
  * No thread is refused: the caller holds the mutex of @process, so that the process
- * has no claims until all threads have joined. The siglock is held for as long as the
- * walk takes, once in the life of a process, as it is to signal all threads.
+ * has no claims until all threads have joined. The siglock is held during the walk,
+ * once in the life of a process, as it is for sending a signal to all threads.
  */
 static void publish(struct signal_struct *signal, struct perf_process *process)
 {
@@ -82,16 +92,19 @@ static void publish(struct signal_struct *signal, struct perf_process *process)
 
 	/* Pairs with the load in join_process() of hw_breakpoint.c. */
 	smp_store_release(&signal->perf_process, process);
-	/* The threads are visited after this; pairs with join_process(). */
+	/* Order the store before the loads of the walk; pairs with join_process(). */
 	smp_mb();
 	__for_each_thread(signal, task) {
 		/* Most threads have no events. */
 		if (rcu_access_pointer(task->perf_event_ctxp))
-			perf_process_join(process, task);
+			ops->join(process, task);
 	}
 }
 
-/* The siglock is that of any thread that is not released; false if there is none. */
+/*
+ * Returns false if all threads have been released.  They share the siglock, which any
+ * other thread leads to.
+ */
 static bool publish_to_threads(struct signal_struct *signal, struct perf_process *process)
 {
 	struct task_struct *thread;
@@ -109,7 +122,7 @@ static bool publish_to_threads(struct signal_struct *signal, struct perf_process
 	return false;
 }
 
-static struct perf_process *get_process(struct signal_struct *signal)
+static struct perf_process *get_process(struct signal_struct *signal, struct pmu *pmu)
 {
 	struct perf_process *process, *new;
 	static DEFINE_MUTEX(creation);
@@ -118,9 +131,9 @@ static struct perf_process *get_process(struct signal_struct *signal)
 	if (process)
 		return process;
 
-	new = create();
-	if (!new)
-		return ERR_PTR(-ENOMEM);
+	new = create(pmu);
+	if (IS_ERR(new))
+		return new;
 
 	guard(mutex)(&creation);
 	process = signal->perf_process;
@@ -142,7 +155,7 @@ static void destroy_rcu(struct rcu_head *head)
 	destroy(container_of(head, struct perf_process, rcu));
 }
 
-/* The last reference to a task may be put where vfree() must not be called. */
+/* Free by RCU: the last reference to a task may be put where vfree() is not allowed. */
 void __perf_process_free(struct perf_process *process)
 {
 	WARN_ON_ONCE(!hlist_empty(&process->heads));
@@ -155,7 +168,7 @@ int __perf_event_link_thread(struct task_struct *child)
 
 	lockdep_assert_held(&current->sighand->siglock);
 
-	return process ? hw_breakpoint_join(child->perf_event_ctxp, process) : 0;
+	return process ? perf_process_add_context(child->perf_event_ctxp, process) : 0;
 }
 
 /* ---- Families ---- */
@@ -166,13 +179,13 @@ static void free_members(struct perf_event *head)
 
 	list_for_each_entry_safe(event, next, &head->child_list, child_list) {
 		list_del_init(&event->child_list);
-		perf_process_free_member(event);
+		ops->free_member(event);
 	}
 }
 
 static int alloc_member(struct perf_event *head, int cpu, struct perf_event *leader)
 {
-	struct perf_event *event = perf_process_alloc_member(head, cpu, leader);
+	struct perf_event *event = ops->alloc_member(head, cpu, leader);
 
 	if (IS_ERR(event))
 		return PTR_ERR(event);
@@ -193,7 +206,7 @@ static int alloc_members(struct perf_event *head)
 	return err;
 }
 
-/* The group of each CPU gets its sibling. */
+/* Allocates a sibling for the group on each CPU. */
 static int alloc_siblings(struct perf_event *head)
 {
 	struct perf_event *leader;
@@ -210,7 +223,7 @@ static int alloc_family(struct perf_event *head)
 	struct perf_event *leader = head->group_leader;
 	int err;
 
-	/* Opening a file takes the mutex of one CPU: not the same for all users. */
+	/* Opening an event takes ctx->mutex of this CPU: spread users over the CPUs. */
 	head->cpu = leader == head ? raw_smp_processor_id() : leader->cpu;
 	err = leader == head ? alloc_members(head) : alloc_siblings(head);
 	if (err)
@@ -220,8 +233,8 @@ static int alloc_family(struct perf_event *head)
 }
 
 /*
- * The process and the CPUs of an event never change.  perf core checks that the two
- * events are for the same CPU if they are for one.
+ * The process and the CPUs of an event never change.  perf core checks that two events
+ * for one CPU are for the same one.
  */
 static bool may_join(const struct perf_event *event, const struct perf_event *leader,
 		     const struct perf_process *process)
@@ -237,13 +250,15 @@ int perf_process_open(struct perf_event *event, struct task_struct *task)
 
 	if (event->cpu != -1 && !cpu_possible(event->cpu))
 		return -ENODEV;
-	/* A process that has no events yet has none that leads a group. */
+	/* Without perf_process no event of the process can lead a group. */
 	if (event->group_leader != event &&
 	    !may_join(event, event->group_leader, READ_ONCE(task->signal->perf_process)))
 		return -EINVAL;
-	process = get_process(task->signal);
+	process = get_process(task->signal, event->pmu);
 	if (IS_ERR(process))
 		return PTR_ERR(process);
+	if (WARN_ON_ONCE(process->pmu != event->pmu))
+		return -EINVAL;
 
 	mutex_lock(&process->mutex);
 	if (process->dead || !atomic_read(&task->signal->live)) {
@@ -282,7 +297,7 @@ void perf_process_opened(struct perf_event *event)
 	struct perf_event *member;
 
 	list_for_each_entry(member, &event->child_list, child_list)
-		perf_process_install_member(member);
+		ops->install_member(member);
 	hlist_add_head(&event->hlist_entry, &process->heads);
 	if (wants_sb(event))
 		list_add_rcu(&event->sb_list, &process->sb_heads);
@@ -290,26 +305,24 @@ void perf_process_opened(struct perf_event *event)
 }
 
 /*
- * The head has the claim of the family, so it goes last.  The members are freed, so
- * they leave their groups in any case.
+ * Remove the head last: it has the claim of the family.  The other members are freed
+ * afterwards, so they leave their groups even if the head stays in its group.
  */
 static void remove_family(struct perf_event *head, bool keep_group)
 {
 	struct perf_event *event;
 
 	list_for_each_entry(event, &head->child_list, child_list)
-		perf_process_remove_member(event, false);
-	perf_process_remove_member(head, keep_group);
+		ops->remove_member(event, false);
+	ops->remove_member(head, keep_group);
 }
 
 static void put_members(struct perf_event *head)
 {
 	struct perf_event *event, *next;
 
-	list_for_each_entry_safe(event, next, &head->child_list, child_list) {
-		perf_process_fold_member(event);
-		perf_process_put_member(event);
-	}
+	list_for_each_entry_safe(event, next, &head->child_list, child_list)
+		ops->put_member(event);
 }
 
 void perf_process_close(struct perf_event *head)
@@ -323,14 +336,14 @@ void perf_process_close(struct perf_event *head)
 		remove_family(head, false);
 		put_members(head);
 	}
-	/* No member is hit any more: the work is queued by now, or never. */
+	/* No member is active any more, so nothing queues the work again. */
 	irq_work_sync(&head->pending_disable_irq);
 	flush_work(&process->limit);
 }
 
 /* ---- Exec and exit ---- */
 
-/* The head keeps the counts; the memory of the others does not wait for close(). */
+/* Free the other members now, not at close(): the head keeps their counts. */
 static void end_family(struct perf_event *head, bool keep_group)
 {
 	if (head->state <= PERF_EVENT_STATE_EXIT)
@@ -338,8 +351,8 @@ static void end_family(struct perf_event *head, bool keep_group)
 
 	remove_family(head, keep_group);
 	put_members(head);
-	/* Pollers learn that it has ended. */
-	perf_event_wakeup(head);
+	/* poll() reports the end of the event. */
+	ops->wakeup(head);
 }
 
 void perf_process_exec(void)
@@ -355,18 +368,18 @@ void perf_process_exec(void)
 		if (head->attr.remove_on_exec) {
 			end_family(head, false);
 		} else if (head->attr.enable_on_exec) {
-			/* A modification changes the other bits. */
+			/* A concurrent modification changes other bits of the same word. */
 			scoped_guard(mutex, &head->child_mutex)
 				head->attr.enable_on_exec = 0;
-			perf_process_enable(head);
+			ops->enable(head);
 		}
 		cond_resched();
 	}
 }
 
 /*
- * Each of several threads that exit last may find that no thread is alive; the first
- * of them ends the events for all.
+ * Several threads that exit at the same time may all find that no thread is alive; the
+ * first of them ends the events.
  */
 void perf_process_exit(struct task_struct *task)
 {
@@ -384,7 +397,7 @@ void perf_process_exit(struct task_struct *task)
 	if (process->dead)
 		return;
 	WRITE_ONCE(process->dead, last);
-	/* A group can be read afterwards: all of its members end here. */
+	/* All events end, so keep the groups: they can still be read. */
 	hlist_for_each_entry(head, &process->heads, hlist_entry) {
 		end_family(head, true);
 		cond_resched();

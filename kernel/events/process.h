@@ -6,12 +6,13 @@
  * one event in the context of a CPU, or of one in the context of each possible CPU: a
  * family, whose head is the event that the user holds.  perf_cpu_context::process is
  * the process that runs on the CPU, and event_filter_match() accepts the events of
- * that process alone, so that they are scheduled in and out where the process of a
- * CPU changes, and nothing at all happens where only its thread does.  No thread
- * has a part in it: threads that exist are as good as those that come, and there is
- * nothing to allocate, inherit or free for them.
+ * that process alone.  Events are scheduled in and out when the process of a CPU
+ * changes; nothing happens when only its thread changes.  Threads hold no state for
+ * the event, so new and existing threads are treated alike, and nothing is allocated,
+ * inherited or freed for them.  attr.inherit is refused: each fork would have to
+ * allocate events of all CPUs for the child process.
  *
- * No access is missed from the return of open on.  signal_struct::perf_process is set
+ * No access is missed after the return of open.  signal_struct::perf_process is set
  * first, and the hook of the scheduler is enabled, with a grace period.  Then an IPI to
  * each CPU adds the event to the groups of the process there, and sets
  * perf_cpu_context::process for the thread that runs there.  From then on
@@ -19,36 +20,44 @@
  * process of the next thread, and schedules the event before that thread runs.  All
  * threads share the signal_struct, so it does not matter when a thread was created, or
  * where it was at the time of the IPI.  The event is added for a CPU that is offline,
- * too; perf_event_cpu_returns() schedules it.  A CPU that has an event of the process
- * already knows when it runs the process: while it does not, no IPI is needed.
+ * too; perf_event_cpu_returns() schedules it.  A CPU that already has an event of the
+ * process keeps perf_cpu_context::process up to date: no IPI is needed while another
+ * process runs there.
  *
- * Nobody else walks along the events of a process, whose number only files limit: they
- * are not on the list of events of the context, and those that ask for side-band records
- * are on a list of the process.
+ * Only code acting for the process walks its events; their number is bounded by open
+ * files alone.  They are not on the list of events of the context, and those that ask
+ * for side-band records are on a list of the process.
  *
  * A group consists of events of one process for the same CPUs.  The heads are on one
  * CPU, and on each CPU the members form an ordinary group, which is scheduled as one.
- * The groups of all CPUs change together under perf_process::mutex, under which a
- * group is also read, so that read() adds up groups that are the same.
+ * Open, close, exec and exit change the groups of all CPUs together under
+ * perf_process::mutex, under which a group is also read, so that read() adds up groups
+ * that have the same members.  The ioctls that enable, disable or modify a group take it,
+ * too; prctl() and callers in the kernel only ctx->mutex and child_mutex of the head,
+ * so that a read may find a group enabled on some of the CPUs.
  *
  * A process has a clock on each CPU that stands still while the process does not run
  * there, and the times of its events on the CPU are times of this clock: so the times
  * of a family add up to the time that threads of the process ran.
  *
  * The groups of a process on a CPU are in a tree of their own, so that a walk along the
- * groups of the CPU never looks at those of other processes.  When the process of the
+ * groups of the CPU never visits those of other processes.  When the process of the
  * CPU changes, the active groups are scheduled out, and those in the tree of the next
  * process in: first the guaranteed ones, which always fit, then multiplexed groups
  * (PERF_EV_CAP_MUX) until a few of them do not fit.  Multiplexed groups are rotated
- * apart from those of the CPU, see PERF_ROTATE_PROCESS.  No step depends on their number.
+ * apart from those of the CPU, see PERF_ROTATE_PROCESS.  The cost of a switch does not
+ * depend on their number.
  *
  * struct perf_process belongs to the signal_struct of the thread group, from the first
- * event on and for the rest of its life; each event refers to a task of the group.
- * exec keeps the signal_struct, whichever thread calls it.
+ * event on and until the signal_struct is freed; each event refers to a task of the
+ * group.  exec keeps the signal_struct, whichever thread calls it.
+ *
+ * process.c calls nothing of perf core but struct perf_process_ops, and the PMU through
+ * its methods.
  *
  * Locking: exec_update_lock, perf_process::mutex, ctx->mutex, child_mutex. The groups
  * on a CPU are protected by ctx->lock of the CPU. The members of a family change under
- * perf_process::mutex only, while no user has, or none has any more, the head.
+ * perf_process::mutex only, before the head gets a file or after its file is closed.
  */
 #ifndef _KERNEL_EVENTS_PROCESS_H
 #define _KERNEL_EVENTS_PROCESS_H
@@ -61,17 +70,14 @@
 #include <linux/sched/signal.h>
 #include <linux/workqueue.h>
 
-#ifdef CONFIG_HAVE_HW_BREAKPOINT
-#include "bp_slots.h"
-#endif
-
 /**
  * struct perf_process_cpu - the events of a process in the context of one CPU
- * @groups: the groups, pinned or not
- * @time: the clock of the process, when it last stopped
- * @offset: what the clock is ahead of perf_event_context::time of the CPU while it runs
+ * @groups: pinned and flexible groups
+ * @time: the clock of the process when it last stopped
+ * @offset: difference of the running clock to perf_event_context::time of the CPU
  *
- * Protected by ctx->lock of the CPU.  perf_event_time_now() reads the clock without it.
+ * Protected by ctx->lock of the CPU.  perf_event_time_now() reads the clock without the
+ * lock.
  */
 struct perf_process_cpu {
 	struct perf_event_groups	groups;
@@ -81,16 +87,18 @@ struct perf_process_cpu {
 
 /**
  * struct perf_process - the events of a process
- * @mutex: see above
- * @heads: the events that users hold, by hlist_entry, which only software events use
- *	otherwise
- * @sb_heads: those of them that ask for side-band records, by sb_list; RCU
+ * @mutex: serializes changes of @heads, of families and of groups, see above
+ * @heads: the heads that users hold, linked by perf_event::hlist_entry, which otherwise
+ *	only software events use
+ * @sb_heads: the heads that ask for side-band records, linked by perf_event::sb_list;
+ *	read under RCU
  * @dead: the last thread has exited
- * @limit: to disable the events that are at the limit of PERF_EVENT_IOC_REFRESH; has
- *	run when a head that may have queued it is freed
- * @rcu: to free it
- * @bp: the registers that breakpoints of the process and of its threads claim
- * @cpus: by CPU, the events in the context of the CPU
+ * @limit: work that disables the events at the limit of PERF_EVENT_IOC_REFRESH;
+ *	perf_process_close() flushes it before the head is freed
+ * @rcu: frees the structure after a grace period
+ * @pmu: the PMU of all its events
+ * @bp: of @pmu: what breakpoints of the process and of its threads have reserved
+ * @cpus: the events in the context of each CPU
  */
 struct perf_process {
 	struct mutex		mutex;
@@ -99,50 +107,14 @@ struct perf_process {
 	bool			dead;
 	struct work_struct	limit;
 	struct rcu_head		rcu;
+	struct pmu		*pmu;
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	struct bp_process	bp;
 #endif
 	struct perf_process_cpu	cpus[];
 };
 
-/* ---- The registers of breakpoints ---- */
-
-#ifdef CONFIG_HAVE_HW_BREAKPOINT
-extern struct bp_slots bp_machine;
-
-static inline int hw_breakpoint_init_process(struct perf_process *process)
-{
-	return bp_process_init(&bp_machine, &process->bp);
-}
-
-static inline void hw_breakpoint_destroy_process(struct perf_process *process)
-{
-	bp_process_destroy(&process->bp);
-}
-
-/* The claims of @ctx, and later ones, count for @process. */
-static inline int hw_breakpoint_join(struct perf_event_context *ctx,
-				     struct perf_process *process)
-{
-	return bp_slots_join(&bp_machine, &ctx->bp_domain, &process->bp);
-}
-
-/* Contexts that count for their process stay with threads of it. */
-static inline bool hw_breakpoint_may_swap(const struct perf_event_context *a,
-					  const struct perf_event_context *b)
-{
-	return READ_ONCE(a->bp_domain.process) == READ_ONCE(b->bp_domain.process);
-}
-#else
-static inline int hw_breakpoint_init_process(struct perf_process *process) { return 0; }
-static inline void hw_breakpoint_destroy_process(struct perf_process *process) { }
-static inline int hw_breakpoint_join(struct perf_event_context *ctx,
-				     struct perf_process *process) { return 0; }
-static inline bool hw_breakpoint_may_swap(const struct perf_event_context *a,
-					  const struct perf_event_context *b) { return true; }
-#endif
-
-/* Enabled while there is an event of any process */
+/* Enabled while any process has an event */
 extern struct static_key_false perf_process_key;
 
 static inline bool perf_process_used(void)
@@ -162,7 +134,7 @@ static inline bool perf_process_is_family(const struct perf_event *event)
 	return event->process && perf_process_on_any_cpu(event->parent ?: event);
 }
 
-/* True if a family has had all overflows that PERF_EVENT_IOC_REFRESH allowed. */
+/* True if a family has made all overflows that PERF_EVENT_IOC_REFRESH allowed. */
 static inline bool perf_process_is_over(const struct perf_event *event)
 {
 	return perf_process_is_family(event) &&
@@ -170,16 +142,93 @@ static inline bool perf_process_is_over(const struct perf_event *event)
 }
 
 /**
+ * perf_cpu_process - return the process that runs on this CPU
+ *
+ * The first event of a process sets it by an IPI: a caller that must not miss this
+ * event keeps interrupts off.
+ *
+ * Context: Any; not preemptible.
+ * Return: the process, or NULL if it has no events on this CPU.
+ */
+struct perf_process *perf_cpu_process(void);
+
+/* ---- process.c ---- */
+
+/**
+ * struct perf_process_ops - operations of perf core on events of processes
+ * @alloc_member: Allocates the member of the family of @head for @cpu. @leader is the
+ *	member for @cpu of the family that leads the group, NULL if @head leads its
+ *	group. Returns ERR_PTR() on failure.
+ * @free_member: Frees a member that was not installed.
+ * @install_member: Installs a member in the context of its CPU.
+ * @remove_member: Ends a member, or the head, unless it has ended already, and removes
+ *	it from its context. Unless @keep_group it leaves its group, too; the other
+ *	events of a group that it led become single events.
+ * @put_member: Adds the counts of an ended member to its head, which has ended too, and
+ *	puts the member.
+ * @enable: Enables all members of the family of @head.
+ * @disable_at_limit: Disables all members if @head has no overflows left.
+ * @wakeup: Wakes up tasks that wait for @head in poll().
+ * @join: Adds the context of @task to @process, see perf_process_add_context().
+ */
+struct perf_process_ops {
+	struct perf_event *(*alloc_member)(struct perf_event *head, int cpu,
+					   struct perf_event *leader);
+	void (*free_member)(struct perf_event *event);
+	void (*install_member)(struct perf_event *event);
+	void (*remove_member)(struct perf_event *event, bool keep_group);
+	void (*put_member)(struct perf_event *event);
+	void (*enable)(struct perf_event *head);
+	void (*disable_at_limit)(struct perf_event *head);
+	void (*wakeup)(struct perf_event *head);
+	void (*join)(struct perf_process *process, struct task_struct *task);
+};
+
+/**
+ * perf_process_init - set the operations of perf core
+ * @ops: the operations
+ *
+ * Context: Boot.
+ */
+void perf_process_init(const struct perf_process_ops *ops);
+
+/**
+ * perf_process_add_context - account the reservations of a thread to its process
+ * @ctx: the context of the thread
+ * @process: the process
+ *
+ * Later reservations in @ctx are accounted to @process, too.
+ *
+ * Context: @ctx cannot be swapped: its lock is held, or it is pinned, or its task has
+ *	not run yet.
+ * Return: 0, or an error of pmu::process_join().
+ */
+static inline int perf_process_add_context(struct perf_event_context *ctx,
+					   struct perf_process *process)
+{
+	int err;
+
+	if (READ_ONCE(ctx->process) == process)
+		return 0;
+	err = process->pmu->process_join(ctx, process);
+	if (!err)
+		WRITE_ONCE(ctx->process, process);
+
+	return err;
+}
+
+/**
  * perf_process_open - prepare an event of a process
  * @event: the event, which is in no context yet
  * @task: a task of the process
  *
- * Adds the other members of the family, and takes perf_process::mutex until
- * perf_process_opened().
+ * Allocates the other members of the family and locks perf_process::mutex.
+ * perf_process_opened() or perf_process_abort() unlocks it.
  *
  * Context: Process context; for a user's event exec_update_lock of the process held.
  * Return: 0, -ESRCH if all threads have exited, -EINVAL if the leader of the group is
- *	no event of this process or is for other CPUs, or -ENOMEM.
+ *	no event of this process or is for other CPUs, -ENODEV if there is no such CPU,
+ *	or -ENOMEM.
  */
 int perf_process_open(struct perf_event *event, struct task_struct *task);
 
@@ -208,58 +257,31 @@ void perf_process_abort(struct perf_event *event);
 void perf_process_close(struct perf_event *event);
 
 /**
- * perf_process_disable_soon - disable the events that are at their limit
- * @process: the process, an event of which has just come to its limit
+ * perf_process_disable_soon - queue work that disables the events at their limit
+ * @process: the process, an event of which has just reached its limit
  *
- * Until then perf_process_is_over() keeps accesses from being hits.
+ * Until the work runs, perf_process_is_over() makes perf core ignore hits.
  *
  * Context: Interrupt.
  */
 void perf_process_disable_soon(struct perf_process *process);
 
 /**
- * perf_process_exec - apply attr.remove_on_exec and enable_on_exec
+ * perf_process_exec - apply attr.remove_on_exec and attr.enable_on_exec
  *
  * Context: current has become the only thread of its process.
  */
 void perf_process_exec(void);
 
 /**
- * perf_process_exit - end the events of a process with its last thread
- * @task: a thread that exits, or is about to execute a program whose credentials
- *	the owner of an event may not watch
+ * perf_process_exit - end the events of a process
+ * @task: a thread that exits, or executes a program that the owner of an event may not
+ *	watch
+ *
+ * A thread that exits ends the events only if it is the last one.
  *
  * Context: Process context.
  */
 void perf_process_exit(struct task_struct *task);
-
-/* ---- core.c ---- */
-
-/*
- * The process that runs on this CPU, NULL if it has no events; for as long as the caller
- * is not preempted, and interrupts are off if its first event is not to be missed
- */
-struct perf_process *perf_cpu_process(void);
-/* True if an event with @attr asks for records of other things than its overflows */
-bool perf_attr_wants_sb(const struct perf_event_attr *attr);
-
-/* @leader: the member for @cpu of the family that leads the group, NULL if none does */
-struct perf_event *perf_process_alloc_member(struct perf_event *head, int cpu,
-					     struct perf_event *leader);
-void perf_process_free_member(struct perf_event *event);
-void perf_process_install_member(struct perf_event *event);
-/*
- * The event ends, unless it has ended already.  It leaves its group, whose members go
- * on as single events if it led them, unless @keep_group.
- */
-void perf_process_remove_member(struct perf_event *event, bool keep_group);
-void perf_process_enable(struct perf_event *head);
-/* Disables all members, if no overflows are left to @head. */
-void perf_process_disable_at_limit(struct perf_event *head);
-/* What an event that has ended counted is added to the head, which has ended too. */
-void perf_process_fold_member(struct perf_event *event);
-void perf_process_put_member(struct perf_event *event);
-/* What @task claims counts for @process from now on. */
-void perf_process_join(struct perf_process *process, struct task_struct *task);
 
 #endif /* _KERNEL_EVENTS_PROCESS_H */

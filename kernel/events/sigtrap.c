@@ -15,7 +15,8 @@
  *  - hits of several breakpoints by one instruction in user mode. While the handler
  *    of the first signal runs and blocks SIGTRAP the other hits are not made
  *    pending either, so that the handler can close or disable their events;
- *  - all hits of an event with HW_BREAKPOINT_SIGTRAP_QUEUE.
+ *  - all hits of an event with HW_BREAKPOINT_SIGTRAP_QUEUE, up to a limit for the
+ *    event and one for all such events of the thread.
  *
  * A hit of an event of a process is stored in the thread that made it, because a
  * thread may be preempted before its signal is sent, and others may hit the same
@@ -115,7 +116,7 @@ static bool send_first(struct perf_event_context *ctx)
 		if (!hit)
 			return false;
 		describe(&info, hit, blocked);
-		own = sigtrap_take(hit, current);
+		own = sigtrap_take(&ctx->sigtrap, hit, current);
 		more = perf_sigtrap_is_due(ctx);
 	}
 
@@ -125,6 +126,14 @@ static bool send_first(struct perf_event_context *ctx)
 }
 
 /* ---- Hits of events of a process ---- */
+
+/* Puts a reference to the head of a family. */
+static void (*put_head)(struct perf_event *head) __ro_after_init;
+
+void __init perf_sigtrap_init(void (*put_event)(struct perf_event *event))
+{
+	put_head = put_event;
+}
 
 /* Numbers of the bits of perf_process_hits::state for element @i */
 static unsigned int busy_bit(unsigned int i)
@@ -146,9 +155,6 @@ static unsigned int waits_bit(unsigned int i)
 #define QUEUED_BIT	(3 * PERF_PROCESS_HITS)
 
 static_assert(QUEUED_BIT < BITS_PER_LONG);
-
-/* As many hits of events of its process can wait in a thread, whatever their events */
-#define QUEUED_MAX	(4 * HW_BREAKPOINT_SIGTRAPS)
 
 /**
  * struct perf_process_queued - a hit that waits, of an event that queues all hits
@@ -239,10 +245,10 @@ static struct perf_process_queued **end_of_queue(struct perf_process_hits *hits,
 		nr++;
 	}
 
-	return of_head < HW_BREAKPOINT_SIGTRAPS && nr < QUEUED_MAX ? link : NULL;
+	return of_head < HW_BREAKPOINT_SIGTRAPS && nr < SIGTRAP_QUEUED_MAX ? link : NULL;
 }
 
-/* Returns a place for each new hit that may have to wait; fewer without memory. */
+/* Allocates an element for each new hit that may have to wait; fewer without memory. */
 static struct perf_process_queued *alloc_queued(const struct perf_process_hits *hits)
 {
 	bool may_wait = sigismember(&current->blocked, SIGTRAP) ||
@@ -282,18 +288,18 @@ static void put_queued(struct perf_process_queued *queued)
 	struct perf_process_queued *each;
 
 	for (each = queued; each; each = each->next)
-		perf_process_put_member(each->hit.head);
+		put_head(each->hit.head);
 	free_queued(queued);
 }
 
 /*
- * Move hit @i to the queue. It stays where it is, until task work runs again, if there
- * is no memory. Returns false if the queue is full: the hit is lost.
+ * Move hit @i to the queue. Without an element in @prealloc the hit stays in place until
+ * task work runs again. Returns false if the queue is full: the hit is lost.
  */
 static bool queue_process_hit(struct perf_process_hits *hits, unsigned int i,
-			      struct perf_process_queued **spare)
+			      struct perf_process_queued **prealloc)
 {
-	struct perf_process_queued *queued = *spare, **end;
+	struct perf_process_queued *queued = *prealloc, **end;
 
 	end = end_of_queue(hits, hits->hit[i].head);
 	if (!end) {
@@ -303,7 +309,7 @@ static bool queue_process_hit(struct perf_process_hits *hits, unsigned int i,
 	if (!queued)
 		return true;
 
-	*spare = queued->next;
+	*prealloc = queued->next;
 	queued->next = NULL;
 	queued->hit = hits->hit[i];
 	*end = queued;
@@ -341,24 +347,24 @@ static struct perf_process_queued *send_queued_hits(struct perf_process_hits *hi
 
 /* Returns true if the hit is done. */
 static bool send_new_hit(struct perf_process_hits *hits, unsigned int i, bool blocked,
-			 struct perf_process_queued **spare)
+			 struct perf_process_queued **prealloc)
 {
 	if (try_to_send(&hits->hit[i], test_bit(waits_bit(i), &hits->state), blocked))
 		return true;
 	if (is_queued(&hits->hit[i]))
-		return !queue_process_hit(hits, i, spare);
+		return !queue_process_hit(hits, i, prealloc);
 	set_bit(waits_bit(i), &hits->state);
 	return false;
 }
 
 /* Returns the hits that are done, as bits; their heads have a reference each. */
 static unsigned int send_new_hits(struct perf_process_hits *hits, bool blocked,
-				  struct perf_process_queued **spare)
+				  struct perf_process_queued **prealloc)
 {
 	unsigned int i, done = 0;
 
 	for (i = 0; i < PERF_PROCESS_HITS; i++) {
-		if (!is_due(hits, i) || !send_new_hit(hits, i, blocked, spare))
+		if (!is_due(hits, i) || !send_new_hit(hits, i, blocked, prealloc))
 			continue;
 		clear_bit(due_bit(i), &hits->state);
 		done |= BIT(i);
@@ -378,7 +384,7 @@ static void put_process_hits(unsigned int done)
 			continue;
 		head = hits->hit[i].head;
 		clear_bit_unlock(busy_bit(i), &hits->state);
-		perf_process_put_member(head);
+		put_head(head);
 	}
 }
 
@@ -412,12 +418,12 @@ static int alloc_process_hit(struct perf_process_hits *hits)
 
 /**
  * struct process_sending - the hits of events of a process while they are sent
- * @spare: places for hits that have to wait
+ * @prealloc: allocated elements for hits that have to wait
  * @queued: queued hits that are done
  * @new: new hits that are done, as bits
  */
 struct process_sending {
-	struct perf_process_queued	*spare;
+	struct perf_process_queued	*prealloc;
 	struct perf_process_queued	*queued;
 	unsigned int			new;
 };
@@ -430,14 +436,14 @@ static void send_process_hits(struct process_sending *sending)
 	lockdep_assert_held(siglock());
 
 	sending->queued = send_queued_hits(hits, blocked);
-	sending->new = send_new_hits(hits, blocked, &sending->spare);
+	sending->new = send_new_hits(hits, blocked, &sending->prealloc);
 }
 
 static void end_sending(struct process_sending *sending)
 {
 	put_process_hits(sending->new);
 	put_queued(sending->queued);
-	free_queued(sending->spare);
+	free_queued(sending->prealloc);
 }
 
 static void send_hits(struct callback_head *work)
@@ -453,7 +459,7 @@ static void send_hits(struct callback_head *work)
 
 	of_process = READ_ONCE(current->perf_process_hits.state);
 	if (unlikely(of_process))
-		sending.spare = alloc_queued(&current->perf_process_hits);
+		sending.prealloc = alloc_queued(&current->perf_process_hits);
 	rcu_read_lock();
 	spin_lock_irq(siglock());
 	current->perf_sigtrap_waits = false;
@@ -528,10 +534,10 @@ static void fill_in_process_hit(struct perf_process_hit *hit,
 }
 
 /*
- * The element for a hit of @head, with a reference to @head; negative if there is
- * none, or if a hit that is due stands for this one, too. A hit whose signal will
- * not be sent any more does not: its element and its reference are used again, which
- * only task work of this thread would use meanwhile.
+ * Returns the element in which to store a hit of @head, with a reference to @head; or a
+ * negative number if no element is free, or if this hit coalesces with one that is due.
+ * A hit whose signal will not be sent any more is replaced, with its reference: besides
+ * this code only task work of this thread uses the element.
  */
 static int get_process_hit(struct perf_process_hits *hits, struct perf_event *head)
 {
@@ -599,14 +605,15 @@ static void lose_hit(struct perf_event *event)
 static void thread_hit(struct perf_event *event, const struct perf_sample_data *data,
 		       bool user)
 {
-	struct sigtrap_hit *hit = sigtrap_alloc(event->sigtrap);
+	struct sigtrap_list *list = &event->ctx->sigtrap;
+	struct sigtrap_hit *hit = sigtrap_alloc(list, event->sigtrap);
 
 	if (!hit) {
 		lose_hit(event);
 		return;
 	}
 	fill_in(hit, event, data, user);
-	sigtrap_add(&event->ctx->sigtrap, hit);
+	sigtrap_add(list, hit);
 }
 
 static void store_hit(struct perf_event *event, const struct perf_sample_data *data,
@@ -659,7 +666,7 @@ void __perf_sigtrap_drop(struct perf_event *event)
 		return;
 	}
 	sigtrap_collect(&event->ctx->sigtrap);
-	sigtrap_drop(event->sigtrap);
+	sigtrap_drop(&event->ctx->sigtrap, event->sigtrap);
 }
 
 /*
@@ -695,7 +702,7 @@ void perf_sigtrap_modify(struct perf_event *event, bool off)
 	if (off)
 		sigtrap_collect(&event->ctx->sigtrap);
 	if (off || !event->sigtrap->queue)
-		sigtrap_drop(event->sigtrap);
+		sigtrap_drop(&event->ctx->sigtrap, event->sigtrap);
 }
 
 /*

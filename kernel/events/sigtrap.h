@@ -9,6 +9,10 @@
  * stored in any context: an interrupt, an exception or an NMI may store a hit
  * while the code that it interrupted is storing another one.
  *
+ * A list holds a limited number of hits of events with HW_BREAKPOINT_SIGTRAP_QUEUE: they
+ * can wait for any time, and the list is walked with interrupts off. A hit of another
+ * event waits only until the signals of the other hits of its instruction are sent.
+ *
  * Locking: sigtrap_alloc() and sigtrap_add() take no lock. Callers of all other
  * functions hold the lock of the list, which is perf_event_context::lock.
  */
@@ -26,6 +30,12 @@
 
 /* Number of hits that an event with HW_BREAKPOINT_SIGTRAP_QUEUE can store */
 #define HW_BREAKPOINT_SIGTRAPS	32
+
+/*
+ * Number of hits that wait in a thread, of all its events with HW_BREAKPOINT_SIGTRAP_QUEUE.
+ * The same number of hits of events of its process can wait.
+ */
+#define SIGTRAP_QUEUED_MAX	(4 * HW_BREAKPOINT_SIGTRAPS)
 
 static inline bool hw_breakpoint_queues_sigtrap(const struct perf_event_attr *attr)
 {
@@ -84,21 +94,43 @@ struct perf_sigtrap {
 	struct sigtrap_hit	hit[] __counted_by(nr);
 };
 
+static inline bool sigtrap_reserve(struct sigtrap_list *list,
+				   const struct perf_sigtrap *sigtrap)
+{
+	if (!sigtrap->queue)
+		return true;
+	return atomic_add_unless(&list->queued, 1, SIGTRAP_QUEUED_MAX);
+}
+
+static inline void sigtrap_unreserve(struct sigtrap_list *list,
+				     const struct perf_sigtrap *sigtrap)
+{
+	if (sigtrap->queue)
+		atomic_dec(&list->queued);
+}
+
 /**
  * sigtrap_alloc - allocate an element of an event's storage
+ * @list: list of the event's context
  * @sigtrap: storage of the event
  *
  * Context: Any.
- * Return: the hit to fill in, or NULL if all elements are in use.
+ * Return: the hit to fill in and to add to @list, or NULL if all elements are in use or
+ * @list can hold no more hits of events with HW_BREAKPOINT_SIGTRAP_QUEUE.
  */
-static inline struct sigtrap_hit *sigtrap_alloc(struct perf_sigtrap *sigtrap)
+static inline struct sigtrap_hit *sigtrap_alloc(struct sigtrap_list *list,
+						struct perf_sigtrap *sigtrap)
 {
 	unsigned int i;
 
+	if (!sigtrap_reserve(list, sigtrap))
+		return NULL;
 	do {
 		i = find_first_zero_bit(&sigtrap->busy, sigtrap->nr);
-		if (i >= sigtrap->nr)
+		if (i >= sigtrap->nr) {
+			sigtrap_unreserve(list, sigtrap);
 			return NULL;
+		}
 		/* Pairs with clear_bit_unlock() in sigtrap_done(). */
 	} while (test_and_set_bit_lock(i, &sigtrap->busy));
 
@@ -136,11 +168,12 @@ static inline void sigtrap_collect(struct sigtrap_list *list)
 
 /**
  * sigtrap_done - remove a hit from its list and free its storage
- * @hit: a hit on sigtrap_list::due
+ * @list: list of a context
+ * @hit: a hit on sigtrap_list::due of @list
  *
- * Context: Any; the caller holds the lock of the list.
+ * Context: Any; the caller holds the lock of @list.
  */
-static inline void sigtrap_done(struct sigtrap_hit *hit)
+static inline void sigtrap_done(struct sigtrap_list *list, struct sigtrap_hit *hit)
 {
 	struct perf_sigtrap *sigtrap = hit->storage;
 
@@ -148,45 +181,49 @@ static inline void sigtrap_done(struct sigtrap_hit *hit)
 	hit->listed = false;
 	/* Pairs with test_and_set_bit_lock() in sigtrap_alloc(). */
 	clear_bit_unlock(hit - sigtrap->hit, &sigtrap->busy);
+	sigtrap_unreserve(list, sigtrap);
 }
 
 /**
  * sigtrap_take - remove a hit from its list in order to send its signal
- * @hit: a hit on sigtrap_list::due
+ * @list: list of a context
+ * @hit: a hit on sigtrap_list::due of @list
  * @task: the task that would get the signal
  *
  * A hit in a context switch, after the check for hits that are due, moves with its
  * context to another task. Its signal cannot be sent any more: if hits of the event must
  * not coalesce, count the hit as lost.
  *
- * Context: Any; the caller holds the lock of the list.
+ * Context: Any; the caller holds the lock of @list.
  * Return: true if @task made the hit.
  */
-static inline bool sigtrap_take(struct sigtrap_hit *hit, const struct task_struct *task)
+static inline bool sigtrap_take(struct sigtrap_list *list, struct sigtrap_hit *hit,
+				const struct task_struct *task)
 {
 	bool own = hit->task == task;
 
 	if (!own && hit->storage->queue)
 		atomic64_inc(hit->storage->lost);
-	sigtrap_done(hit);
+	sigtrap_done(list, hit);
 	return own;
 }
 
 /**
  * sigtrap_drop - remove all hits of an event from sigtrap_list::due
+ * @list: list of the event's context
  * @sigtrap: storage of the event
  *
  * Hits that have not been collected yet stay on sigtrap_list::new.
  *
- * Context: Any; the caller holds the lock of the list.
+ * Context: Any; the caller holds the lock of @list.
  */
-static inline void sigtrap_drop(struct perf_sigtrap *sigtrap)
+static inline void sigtrap_drop(struct sigtrap_list *list, struct perf_sigtrap *sigtrap)
 {
 	unsigned int i;
 
 	for (i = 0; i < sigtrap->nr; i++) {
 		if (sigtrap->hit[i].listed)
-			sigtrap_done(&sigtrap->hit[i]);
+			sigtrap_done(list, &sigtrap->hit[i]);
 	}
 }
 

@@ -35,11 +35,12 @@ static void init_list(struct sigtrap_list *list)
 {
 	init_llist_head(&list->new);
 	INIT_LIST_HEAD(&list->due);
+	atomic_set(&list->queued, 0);
 }
 
 static bool store(struct sigtrap_list *list, struct perf_sigtrap *sigtrap, u64 addr)
 {
-	struct sigtrap_hit *hit = sigtrap_alloc(sigtrap);
+	struct sigtrap_hit *hit = sigtrap_alloc(list, sigtrap);
 
 	if (!hit)
 		return false;
@@ -62,7 +63,7 @@ static u64 take(struct sigtrap_list *list)
 	if (!hit)
 		return 0;
 	addr = hit->addr;
-	sigtrap_done(hit);
+	sigtrap_done(list, hit);
 	return addr;
 }
 
@@ -97,7 +98,7 @@ static void storage_is_in_use_until_the_hit_is_done(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hit);
 	KUNIT_EXPECT_FALSE(test, store(&list, sigtrap, 2));
 	KUNIT_EXPECT_EQ(test, 1, hit->addr);
-	sigtrap_done(hit);
+	sigtrap_done(&list, hit);
 	KUNIT_EXPECT_TRUE(test, store(&list, sigtrap, 3));
 	KUNIT_EXPECT_EQ(test, 3, take(&list));
 }
@@ -117,10 +118,10 @@ static void a_hit_of_another_task_is_counted_as_lost(struct kunit *test)
 		store(&list, sigtrap, 1);
 		store(&list, sigtrap, 2);
 		first(&list)->task = current;
-		KUNIT_EXPECT_TRUE(test, sigtrap_take(first(&list), current));
+		KUNIT_EXPECT_TRUE(test, sigtrap_take(&list, first(&list), current));
 		KUNIT_EXPECT_EQ(test, 0, atomic64_read(&lost));
 		first(&list)->task = NULL;
-		KUNIT_EXPECT_FALSE(test, sigtrap_take(first(&list), current));
+		KUNIT_EXPECT_FALSE(test, sigtrap_take(&list, first(&list), current));
 		KUNIT_EXPECT_EQ(test, queue, atomic64_read(&lost));
 		KUNIT_EXPECT_EQ(test, 0, sigtrap->busy);
 	}
@@ -139,13 +140,65 @@ static void drop_leaves_other_events_and_hits_that_are_not_collected(struct kuni
 	sigtrap_collect(&list);
 	store(&list, a, 4);
 	store(&list, b, 5);
-	sigtrap_drop(a);
+	sigtrap_drop(&list, a);
 	KUNIT_EXPECT_EQ(test, 2, take(&list));
 	KUNIT_EXPECT_EQ(test, 4, take(&list));
 	KUNIT_EXPECT_EQ(test, 5, take(&list));
 	KUNIT_EXPECT_EQ(test, 0, take(&list));
-	sigtrap_drop(a);
+	sigtrap_drop(&list, a);
 	KUNIT_EXPECT_EQ(test, 0, a->busy | b->busy);
+}
+
+static struct perf_sigtrap *new_queue(struct kunit *test)
+{
+	struct perf_sigtrap *sigtrap = new_storage(test, HW_BREAKPOINT_SIGTRAPS);
+
+	sigtrap->queue = true;
+	return sigtrap;
+}
+
+/* Returns the number of hits that could be stored. */
+static unsigned int fill(struct sigtrap_list *list, struct perf_sigtrap *sigtrap)
+{
+	unsigned int nr = 0;
+
+	while (store(list, sigtrap, 1))
+		nr++;
+	return nr;
+}
+
+#define QUEUES	(SIGTRAP_QUEUED_MAX / HW_BREAKPOINT_SIGTRAPS)
+
+static void list_holds_a_limited_number_of_hits_that_queue(struct kunit *test)
+{
+	struct perf_sigtrap *queue[QUEUES + 1], *other = new_storage(test, 2);
+	struct sigtrap_list list;
+	unsigned int i;
+
+	init_list(&list);
+	for (i = 0; i <= QUEUES; i++)
+		queue[i] = new_queue(test);
+	for (i = 0; i < QUEUES; i++)
+		KUNIT_EXPECT_EQ(test, HW_BREAKPOINT_SIGTRAPS, fill(&list, queue[i]));
+	KUNIT_EXPECT_EQ(test, 0, fill(&list, queue[QUEUES]));
+	KUNIT_EXPECT_EQ(test, 0, queue[QUEUES]->busy);
+	KUNIT_EXPECT_EQ(test, 2, fill(&list, other));
+
+	/* Each hit that leaves the list makes room for another one. */
+	KUNIT_EXPECT_EQ(test, 1, take(&list));
+	KUNIT_EXPECT_EQ(test, 1, fill(&list, queue[QUEUES]));
+	KUNIT_EXPECT_EQ(test, 0, fill(&list, queue[0]));
+	sigtrap_drop(&list, queue[1]);
+	KUNIT_EXPECT_EQ(test, HW_BREAKPOINT_SIGTRAPS - 1, fill(&list, queue[QUEUES]));
+	KUNIT_EXPECT_EQ(test, 1, fill(&list, queue[0]));
+	KUNIT_EXPECT_EQ(test, 0, fill(&list, queue[1]));
+
+	while (take(&list))
+		;
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&list.queued));
+	KUNIT_EXPECT_EQ(test, 0, other->busy);
+	for (i = 0; i <= QUEUES; i++)
+		KUNIT_EXPECT_EQ(test, 0, queue[i]->busy);
 }
 
 /* ---- Against an oracle ---- */
@@ -188,7 +241,7 @@ static void random_step(struct kunit *test, struct world *w, u32 bits)
 	switch (bits % 16) {
 	case 0:
 		sigtrap_collect(&w->list);
-		sigtrap_drop(w->event[event]);
+		sigtrap_drop(&w->list, w->event[event]);
 		for (i = 1; i <= w->stored; i++) {
 			if (w->hit[i].event == event)
 				w->hit[i].due = false;
@@ -270,7 +323,7 @@ static void hits_in_interrupts_are_neither_lost_nor_doubled(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	init_list(&w->list);
-	w->sigtrap = new_storage(test, HW_BREAKPOINT_SIGTRAPS);
+	w->sigtrap = new_queue(test);
 	w->work = IRQ_WORK_INIT_HARD(store_in_interrupt);
 
 	for (i = 0; i < 20000; i++) {
@@ -289,6 +342,7 @@ static void hits_in_interrupts_are_neither_lost_nor_doubled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->stored, taken_irq);
 	KUNIT_EXPECT_GT(test, taken_irq, 0);
 	KUNIT_EXPECT_EQ(test, 0, w->sigtrap->busy);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&w->list.queued));
 }
 
 /* ---- A breakpoint on each word of the storage stores another hit ---- */
@@ -338,6 +392,7 @@ static void expect_both(struct kunit *test, struct middle *m)
 	KUNIT_EXPECT_EQ(test, outer, 1);
 	KUNIT_EXPECT_EQ(test, inner, m->touched > 0);
 	KUNIT_EXPECT_EQ(test, 0, m->sigtrap->busy);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&m->list.queued));
 }
 
 static void hit_that_interrupts_the_storing_of_another_is_not_lost(struct kunit *test)
@@ -350,6 +405,7 @@ static void hit_that_interrupts_the_storing_of_another_is_not_lost(struct kunit 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->task = current;
 	m->sigtrap = new_storage(test, 2);
+	m->sigtrap->queue = true;
 	init_list(&m->list);
 	for (at = 0; at < offsetof(struct perf_sigtrap, hit[2]); at += 4) {
 		m->touched = 0;
@@ -361,8 +417,12 @@ static void hit_that_interrupts_the_storing_of_another_is_not_lost(struct kunit 
 	store_with_breakpoint_at(test, m, &m->list.new);
 	nr_places += m->touched > 0;
 	expect_both(test, m);
-	/* At least busy, nr, a hit and the list are accessed. */
-	KUNIT_EXPECT_GE(test, nr_places, 4U);
+	m->touched = 0;
+	store_with_breakpoint_at(test, m, &m->list.queued);
+	nr_places += m->touched > 0;
+	expect_both(test, m);
+	/* At least busy, nr, a hit, the list and its counter are accessed. */
+	KUNIT_EXPECT_GE(test, nr_places, 5U);
 }
 #endif
 
@@ -371,6 +431,7 @@ static struct kunit_case sigtrap_cases[] = {
 	KUNIT_CASE(storage_is_in_use_until_the_hit_is_done),
 	KUNIT_CASE(a_hit_of_another_task_is_counted_as_lost),
 	KUNIT_CASE(drop_leaves_other_events_and_hits_that_are_not_collected),
+	KUNIT_CASE(list_holds_a_limited_number_of_hits_that_queue),
 	KUNIT_CASE(hits_come_out_in_order),
 	KUNIT_CASE(hits_in_interrupts_are_neither_lost_nor_doubled),
 #ifdef CONFIG_HAVE_HW_BREAKPOINT

@@ -19,7 +19,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/ctype.h>
-#include <linux/hw_breakpoint_arch.h>
+#include <linux/hw_breakpoint_move.h>
 #include <linux/hw_breakpoint_wide.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
@@ -170,16 +170,29 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw)
 	return tw->place.type == HW_BREAKPOINT_X ? 1 : tw->place.len;
 }
 
-/* ---- Modules that are unloaded: any context ---- */
+/* ---- Memory that modules free: any context ---- */
 
 #ifdef CONFIG_MODULES
 /*
- * Returns true if @addr is in a module that is being unloaded, for which
+ * Returns true if @mod frees the memory at @addr because of @state: all its memory when
+ * it is unloaded, its init memory when it is loaded.
+ */
+static bool is_freed(unsigned long addr, const struct module *mod,
+		     enum module_state state)
+{
+	if (state == MODULE_STATE_LIVE)
+		return within_module_init(addr, mod);
+	return state == MODULE_STATE_GOING && within_module(addr, mod);
+}
+
+/*
+ * Returns true if @addr is in memory that a module is about to free, for which
  * wprobe_module_callback() may already have run.
  *
  * The module is no longer found when it is to be removed from the list of modules.  It
  * has no code and no tracepoints by then: an address of it is a stale pointer, which is
- * watched like the address of any other object that has been freed.
+ * watched like the address of any other object that has been freed.  The same holds for
+ * init memory when it has been freed.
  */
 static bool is_going(unsigned long addr)
 {
@@ -189,7 +202,7 @@ static bool is_going(unsigned long addr)
 		return false;
 	guard(preempt)();
 	mod = __module_address(addr);
-	return mod && READ_ONCE(mod->state) == MODULE_STATE_GOING;
+	return mod && is_freed(addr, mod, READ_ONCE(mod->state));
 }
 #else
 static bool is_going(unsigned long addr)
@@ -245,9 +258,9 @@ static int prepare(const struct trace_wprobe *tw, unsigned long addr,
 }
 
 /*
- * Check for a module after the change.  Whoever unloads the module sets its state before
- * leave_module() looks at what is watched: either leave_module() finds @addr, or the
- * state is found here.
+ * Checks after the change whether the module of @addr is being unloaded.  The state of the
+ * module is set before leave_module() reads the watched addresses: either leave_module()
+ * finds @addr, or this function finds the state.
  */
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 {
@@ -1071,16 +1084,16 @@ static bool is_in_module(const struct wprobe_place *place, struct module *mod)
 
 /* An address does not follow a module that is loaded: it names no symbol. */
 static bool is_concerned(const struct wprobe_place *place, struct module *mod,
-			 bool coming)
+			 enum module_state state)
 {
-	if (place->symbol)
-		return is_in_module(place, mod);
-	return !coming && within_module(place->addr, mod);
+	if (state == MODULE_STATE_COMING)
+		return place->symbol && is_in_module(place, mod);
+	return is_freed(place->addr, mod, state);
 }
 
 /*
  * Resolves the symbol again: a module is loaded at another address each time, and may
- * lack the symbol now.  When the module is unloaded the event watches nothing.
+ * lack the symbol now.  When the module frees the memory the event watches nothing.
  */
 static void follow_module(struct trace_wprobe *tw, bool coming)
 {
@@ -1095,20 +1108,22 @@ static void follow_module(struct trace_wprobe *tw, bool coming)
 
 	attr = attr_of(&tw->place, addr);
 	if (modify_wide_hw_breakpoint(tw->events, &attr))
-		pr_warn("%s still watches memory of a module that is unloaded\n",
+		pr_warn("%s still watches memory that a module frees\n",
 			trace_probe_name(&tw->tp));
 	/* No CPU may watch the memory after it is freed, nor miss an access to it. */
 	synchronize_wide_hw_breakpoint(tw->events);
 }
 
 /**
- * struct leaving - a watch event that is to leave the memory of a module
+ * struct leaving - a watch event that is to leave memory that a module frees
  * @tw: the event, enabled
- * @mod: the module, which goes
+ * @mod: the module
+ * @state: its state, which tells what it frees
  */
 struct leaving {
 	struct trace_wprobe	*tw;
 	struct module		*mod;
+	enum module_state	state;
 };
 
 /* On each CPU: a trigger may have pointed this one alone. */
@@ -1120,7 +1135,7 @@ static void leave_module_here(void *data)
 	/* An NMI may repoint in between: look again. */
 	do {
 		addr = bp_wide_addr_here(l->tw->events);
-		if (!within_module(addr, l->mod))
+		if (!is_freed(addr, l->mod, l->state))
 			return;
 	} while (bp_wide_repoint_local(l->tw->events, &l->tw->nothing, &addr) == -EAGAIN);
 }
@@ -1129,40 +1144,40 @@ static void leave_module_here(void *data)
  * A trigger may have pointed an event into the module.  CPUs that come online later
  * watch what the whole set was pointed to last.
  */
-static void leave_module(struct trace_wprobe *tw, struct module *mod)
+static void leave_module(struct trace_wprobe *tw, struct module *mod,
+			 enum module_state state)
 {
-	struct leaving l = { .tw = tw, .mod = mod };
+	struct leaving l = { .tw = tw, .mod = mod, .state = state };
 
 	/* The state of @mod is set before.  Pairs with the barrier in trace_wprobe_set(). */
 	smp_mb();
-	if (within_module(bp_wide_newest_addr(tw->events), mod))
+	if (is_freed(bp_wide_newest_addr(tw->events), mod, state))
 		bp_wide_repoint(tw->events, &tw->nothing, NULL);
 	on_each_cpu(leave_module_here, &l, 1);
 	/* The memory is freed after this. */
 	synchronize_wide_hw_breakpoint(tw->events);
 }
 
-static void follow_or_leave(struct trace_wprobe *tw, struct module *mod, bool coming)
+static void follow_or_leave(struct trace_wprobe *tw, struct module *mod,
+			    enum module_state state)
 {
-	if (is_concerned(&tw->place, mod, coming))
+	bool coming = state == MODULE_STATE_COMING;
+
+	if (is_concerned(&tw->place, mod, state))
 		follow_module(tw, coming);
 	else if (!coming && tw->events)
-		leave_module(tw, mod);
+		leave_module(tw, mod, state);
 }
 
 static int wprobe_module_callback(struct notifier_block *nb, unsigned long state,
 				  void *data)
 {
-	bool coming = state == MODULE_STATE_COMING;
 	struct dyn_event *ev;
-
-	if (!coming && state != MODULE_STATE_GOING)
-		return NOTIFY_DONE;
 
 	guard(mutex)(&event_mutex);
 	for_each_dyn_event(ev) {
 		if (ev->ops == &trace_wprobe_ops)
-			follow_or_leave(to_wprobe(ev), data, coming);
+			follow_or_leave(to_wprobe(ev), data, state);
 	}
 
 	return NOTIFY_DONE;
@@ -1191,7 +1206,7 @@ static int __init trace_wprobe_init(void)
 	if (!err)
 		err = dyn_event_register(&trace_wprobe_ops);
 	if (err)
-		pr_warn("cannot register watch events: %d\n", err);
+		pr_warn("cannot register watch events: %pe\n", ERR_PTR(err));
 
 	return err;
 }

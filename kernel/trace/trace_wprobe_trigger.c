@@ -347,6 +347,14 @@ static int parse_typed_field(struct wprobe_parse *p, char *piece)
 	return err;
 }
 
+/* @text: starts with a piece */
+static bool is_this_cpu(const char *text)
+{
+	size_t len = str_has_prefix(text, "this_cpu");
+
+	return len && (!text[len] || text[len] == ':');
+}
+
 static bool is_count(const char *piece)
 {
 	return isdigit(*piece) || !strcmp(piece, "unlimited") ||
@@ -357,7 +365,7 @@ static bool is_count(const char *piece)
 static int parse_expr(struct wprobe_parse *p, char **pieces)
 {
 	char *piece = *pieces;
-	bool absent = !piece || is_count(piece) || str_has_prefix(piece, "this_cpu");
+	bool absent = !piece || is_count(piece) || is_this_cpu(piece);
 
 	if (absent && (p->wt->clear || p->remove))
 		return 0;

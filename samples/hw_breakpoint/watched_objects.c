@@ -227,8 +227,12 @@ static const struct kernel_param_ops beacon_ops = {
 module_param_cb(beacon, &beacon_ops, NULL, 0200);
 MODULE_PARM_DESC(beacon, "write to the variable of this name");
 
+/* The same in memory that is freed once the module is loaded */
+static u64 early_beacon __initdata;
+
 static int __init watched_objects_init(void)
 {
+	WRITE_ONCE(early_beacon, 1);
 	return 0;
 }
 module_init(watched_objects_init);

@@ -2,11 +2,12 @@
 /*
  * Breakpoint events of perf.
  *
- * watch needs one event per thread and CPU: an event with attr.inherit can have a ring
- * buffer only if it is bound to a CPU.  All events of a CPU write into the buffer of
- * a dummy event of hwbp itself, which exists longer than the watched threads.  For stat
- * one event per thread is enough.  If the kernel has process-wide events
- * (format/process), one event per process is enough.
+ * If the kernel has process-wide events (format/process), one event is for all threads of
+ * the process.  Other kernels, and --children, need one event per thread, with
+ * attr.inherit for threads and processes to come.  For watch there is one such event on
+ * each CPU: neither kind can have a ring buffer unless it is bound to a CPU.  All events
+ * of a CPU write into the buffer of a dummy event of hwbp itself, which exists longer
+ * than the watched threads.
  */
 #define _GNU_SOURCE
 #include <asm/perf_regs.h>
@@ -176,7 +177,7 @@ static void fill_attr(struct perf_event_attr *attr, const struct watch_options *
 	attr->bp_type = bp_type(opt->access);
 	attr->config = opt->flexible ? caps_config_bit("flexible") : 0;
 	attr->inherit = 1;
-	attr->inherit_thread = opt->no_children;
+	attr->inherit_thread = !opt->children;
 	attr->exclude_kernel = !opt->kernel;
 	attr->exclude_hv = 1;
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
@@ -351,16 +352,16 @@ static int open_threads(struct events *ev, const struct target *t)
 
 /*
  * Open one event per place for the whole process where the kernel has such events, else
- * one per place and thread. Child processes inherit events of threads alone. The kernel
- * may refuse events of a process for what hwbp asks in addition: then events of threads
- * are refused, too, or work.
+ * one per place and thread. --children requires events that child processes inherit, which
+ * only events of threads are. The kernel may refuse events of a process for what hwbp asks
+ * in addition: then events of threads are refused, too, or work.
  */
 static int open_target(struct events *ev, const struct target *t)
 {
 	uint64_t process = caps_config_bit("process");
 	int err;
 
-	if (!process || !ev->opt->no_children)
+	if (!process || ev->opt->children)
 		return open_threads(ev, t);
 	err = open_all_places(ev, t->pid, process);
 	if (err != EINVAL && err != EOPNOTSUPP) {

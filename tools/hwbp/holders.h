@@ -17,4 +17,7 @@ struct symbols;
 void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,
 		 bool flexible) __attribute__((noreturn));
 
+/* The same for @place of the kernel, which is to be watched on all CPUs */
+void holders_die_wide(const char *place, bool execute) __attribute__((noreturn));
+
 #endif

@@ -625,27 +625,69 @@ void report_counts(struct report *rep, const struct counts *counts)
 
 /* ---- summary on a terminal ---- */
 
-static void live_spots(struct report *rep, const struct counts *counts, FILE *text)
+/* Returns how many of @nr entries the summary shows; one that it cuts off ends with a note. */
+static size_t live_shown(size_t nr, size_t rows)
+{
+	return nr <= rows ? nr : rows - 1;
+}
+
+static void live_rest(FILE *text, size_t nr)
+{
+	if (nr)
+		fprintf(text, "%11s  and %zu more\n", "", nr);
+}
+
+static void live_spots(struct report *rep, const struct counts *counts, FILE *text, size_t rows)
 {
 	struct spot *list;
-	size_t i, nr = rank_spots(rep, counts, &list);
+	size_t i, nr = rank_spots(rep, counts, &list), shown = live_shown(nr, rows);
 
-	for (i = 0; i < nr && i < LIVE_LINES - 1; i++) {
+	for (i = 0; i < shown; i++) {
 		fprintf(text, "%11" PRIu64 "  ", list[i].hits);
 		if (rep->nr_locs > 1)
 			fprintf(text, "%-*s  ", rep->place_width, rep->locs[list[i].loc].text);
 		fprintf(text, "%-35s %s\n", list[i].place.where, list[i].place.source);
 	}
+	live_rest(text, nr - shown);
 	free(list);
 }
 
-static void live_counts(const struct report *rep, const struct counts *counts, FILE *text)
-{
-	size_t i;
+/**
+ * struct live_count - a place in the summary of counts
+ * @hits: number of hits, scaled
+ * @loc: index of the place
+ */
+struct live_count {
+	uint64_t hits;
+	size_t loc;
+};
 
-	for (i = 0; i < rep->nr_locs; i++)
-		fprintf(text, "%11" PRIu64 "  %s\n", scale(counts[i].hits, &counts[i]),
-			rep->locs[i].text);
+static int by_live_hits(const void *a, const void *b)
+{
+	const struct live_count *x = a, *y = b;
+
+	if (x->hits != y->hits)
+		return x->hits < y->hits ? 1 : -1;
+	return x->loc < y->loc ? -1 : x->loc > y->loc;
+}
+
+/* All places as given, or those with the most hits */
+static void live_counts(const struct report *rep, const struct counts *counts, FILE *text,
+			size_t rows)
+{
+	struct live_count *list = xzalloc(rep->nr_locs * sizeof(*list));
+	size_t i, shown = live_shown(rep->nr_locs, rows);
+
+	for (i = 0; i < rep->nr_locs; i++) {
+		list[i].hits = scale(counts[i].hits, &counts[i]);
+		list[i].loc = i;
+	}
+	if (shown < rep->nr_locs)
+		qsort(list, rep->nr_locs, sizeof(*list), by_live_hits);
+	for (i = 0; i < shown; i++)
+		fprintf(text, "%11" PRIu64 "  %s\n", list[i].hits, rep->locs[list[i].loc].text);
+	live_rest(text, rep->nr_locs - shown);
+	free(list);
 }
 
 bool report_is_live(const struct report *rep)
@@ -668,9 +710,9 @@ void report_live(struct report *rep, const struct counts *counts)
 	fprintf(stream, "---- %" PRIu64 ".%" PRIu64 " s%s, ^C ends ----\n", ms / 1000,
 		ms / 100 % 10, is_multiplexed(rep, counts) ? ", counts are scaled" : "");
 	if (rep->opt->record)
-		live_spots(rep, counts, stream);
+		live_spots(rep, counts, stream, lines - 1);
 	else
-		live_counts(rep, counts, stream);
+		live_counts(rep, counts, stream, lines - 1);
 	fclose(stream);
 	term_draw(&rep->term, text, lines);
 	free(text);

@@ -4,13 +4,16 @@
  * happen, and remove event, triggers and instance at the end.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "holders.h"
 #include "json.h"
 #include "loop.h"
 #include "options.h"
@@ -97,25 +100,38 @@ static int put(const char *path, const char *text, int flags)
 	return err;
 }
 
-/* Message of the kernel for the last command that it refused, or NULL */
-static char *kernel_says(const char *dir)
+/* Last entry that the error log had before this run, with its time; or NULL */
+static char *old_error;
+
+/* Time and message of the last entry of an error log, or NULL */
+static char *last_error(const char *dir)
 {
-	char *path = xasprintf("%s/error_log", dir), *line = NULL, *text = NULL, *mark;
+	char *path = xasprintf("%s/error_log", dir), *line = NULL, *last = NULL;
 	FILE *file = fopen(path, "r");
 	size_t capacity = 0;
 
 	while (file && getline(&line, &capacity, file) > 0) {
-		mark = strstr(line, "error: ");
-		if (!mark)
+		if (!strstr(line, "error: "))
 			continue;
-		free(text);
-		text = xstrdup(mark + strlen("error: "));
-		text[strcspn(text, "\n")] = '\0';
+		free(last);
+		last = xstrdup(line);
+		last[strcspn(last, "\n")] = '\0';
 	}
 	if (file)
 		fclose(file);
 	free(line);
 	free(path);
+	return last;
+}
+
+/* Message of the kernel for the last command of this run that it refused, or NULL */
+static char *kernel_says(const char *dir)
+{
+	char *last = last_error(dir), *text = NULL;
+
+	if (last && !(old_error && !strcmp(last, old_error)))
+		text = xstrdup(strstr(last, "error: ") + strlen("error: "));
+	free(last);
 	return text;
 }
 
@@ -164,6 +180,8 @@ static void fail(const struct trace *t, const char *dir, const char *what, int e
 	char *says = kernel_says(dir);
 
 	remove_all(t);
+	if (err == ENOSPC)
+		holders_die_wide(t->spec, t->spec[0] == 'x');
 	if (says)
 		die("%s: %s (%s)", what, says, strerror(err));
 	die("%s: %s", what, strerror(err));
@@ -217,7 +235,7 @@ static void define_event(struct trace *t)
 	else
 		text = xasprintf("w:" GROUP "/%s %s addr=$addr value=+0($addr):%s", t->name,
 				 place, value);
-	put(TRACEFS "/error_log", "", O_TRUNC);
+	old_error = last_error(TRACEFS);
 	err = put(EVENTS, text, O_APPEND);
 	if (err) {
 		char *says = kernel_says(TRACEFS);
@@ -230,22 +248,41 @@ static void define_event(struct trace *t)
 	free(place);
 }
 
-/* @where is GROUP:NAME[:FIELD][ if FILTER]; append the offset to the field. */
+static bool is_option(const char *text, size_t len)
+{
+	return isdigit((unsigned char)text[0]) || !strncmp(text, "count=", strlen("count=")) ||
+	       (len == strlen("this_cpu") && !strncmp(text, "this_cpu", len)) ||
+	       (len == strlen("unlimited") && !strncmp(text, "unlimited", len));
+}
+
+/* Length of the field, with the colon before it, that @rest of GROUP:NAME starts with */
+static int field_len(const char *rest)
+{
+	size_t len;
+
+	if (rest[0] != ':')
+		return 0;
+	len = strcspn(rest + 1, ": ");
+	return is_option(rest + 1, len) ? 0 : 1 + len;
+}
+
+/* @where is GROUP:NAME[:FIELD][:OPTION...][ if FILTER]; append the offset to the field. */
 static void add_trigger(struct trace *t, const char *command, const char *where)
 {
-	const char *filter = strstr(where, " if "), *field = strchr(where, ':');
 	char *path = trigger_file(t, where), *text, *offset;
+	const char *rest;
 	int err, len;
 
-	field = field ? strchr(field + 1, ':') : NULL;
-	if (!path || (filter && field > filter)) {
+	if (!path) {
 		remove_all(t);
 		die("'%s' is not GROUP:NAME:FIELD", where);
 	}
-	len = field ? (int)((filter ? filter : where + strlen(where)) - field) : 0;
+	rest = strchr(where, ':') + 1;
+	rest += strcspn(rest, ": ");
+	len = field_len(rest);
 	offset = piece(t->spec, strchr(t->spec, '-') ? '-' : '+', ":");
-	text = xasprintf("%s:" GROUP "/%s%.*s%s%s", command, t->name, len, field ? field : "",
-			 field ? offset : "", filter ? filter : "");
+	text = xasprintf("%s:" GROUP "/%s%.*s%s%s", command, t->name, len, rest,
+			 len ? offset : "", rest + len);
 	err = put(path, text, O_APPEND);
 	if (err)
 		fail(t, t->instance, xasprintf("cannot set a trigger on '%s'", where), err);
@@ -406,6 +443,12 @@ static void show_lines(struct trace *t, char *buf, size_t *len)
 	fflush(t->out);
 }
 
+/* Returns true if there are enough hits, or the report cannot be written. */
+static bool is_done(const struct trace *t)
+{
+	return limit_reached(t) || ferror(t->out);
+}
+
 static int open_pipe(const struct trace *t)
 {
 	char *path = xasprintf("%s/trace_pipe", t->instance);
@@ -448,12 +491,12 @@ static void show_hits(struct trace *t)
 	int fd = open_pipe(t);
 	bool more = true;
 
-	while (more && !limit_reached(t)) {
+	while (more && !is_done(t)) {
 		more = loop_wait(&t->loop, &fd, 1, -1);
 		read_hits(t, fd);
 	}
 	stop_tracing(t);
-	while (!limit_reached(t) && read_hits(t, fd))
+	while (!is_done(t) && read_hits(t, fd))
 		;
 	close(fd);
 }
@@ -501,6 +544,7 @@ static int run(int argc, const char **argv)
 			   "at EVENT, end the watch of the address in FIELD"),
 		OPTIONS_END
 	};
+	void (*old_handler)(int);
 
 	argc = options_parse(argc, argv, options, usage);
 	t.spec = argc ? argv[0] : NULL;
@@ -509,9 +553,12 @@ static int run(int argc, const char **argv)
 	check(&t);
 	t.out = open_output(t.output);
 	loop_begin(&t.loop, t.max_ns, -1);
+	/* Remove the event if the reader of the report exits; end by the signal after that. */
+	old_handler = signal(SIGPIPE, SIG_IGN);
 	set_up(&t);
 	show_hits(&t);
 	remove_all(&t);
+	signal(SIGPIPE, old_handler);
 	loop_end(&t.loop);
 	print_end(&t);
 	flush_output(t.out);

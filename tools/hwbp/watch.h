@@ -24,7 +24,7 @@ enum access {
  * @kernel: -k: watch accesses in kernel mode, too
  * @callers: -g: print the callers of each hit
  * @flexible: -F: share registers with other flexible breakpoints
- * @no_children: --no-children: watch the threads of the process alone
+ * @children: --children: also watch the processes that the process starts
  * @specs: the variables, functions or addresses, as written by the user
  * @nr_specs: number of @specs
  * @json: --json: print JSON
@@ -44,7 +44,7 @@ struct watch_options {
 	bool kernel;
 	bool callers;
 	bool flexible;
-	bool no_children;
+	bool children;
 	bool json;
 	bool plain;
 	const char **specs;
@@ -67,8 +67,8 @@ struct watch_options {
 		"watch all threads of a running process, which is not stopped"), \
 	OPT_BOOLEAN('F', "flexible", &(opt).flexible, \
 		    "use flexible breakpoints: watch each place for a part of the time"), \
-	OPT_BOOLEAN(0, "no-children", &(opt).no_children, \
-		    "do not watch the processes that the process starts"), \
+	OPT_BOOLEAN(0, "children", &(opt).children, \
+		    "also watch the processes that the process starts"), \
 	OPT_SECONDS('t', "time", &(opt).max_ns, "end after SECONDS"), \
 	OPT_STRING('o', "output", &(opt).out, "FILE", \
 		   "write the report to FILE instead of standard output"), \

@@ -65,7 +65,8 @@
 /**
  * struct bp_want - a breakpoint that is to be armed in a slot
  * @hw: the breakpoint; valid if bp_wants::taken has the bit of the slot
- * @event: event of the breakpoint, NULL for a breakpoint of the kernel debugger
+ * @event: event of the breakpoint; NULL for a breakpoint of the kernel debugger, and if
+ *	there is none
  */
 struct bp_want {
 	const struct arch_hw_breakpoint	*hw;
@@ -139,6 +140,8 @@ EXPORT_PER_CPU_SYMBOL(cpu_dr7);
 DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
 
 DEFINE_PER_CPU(bool, cpu_dr7_changed);
+
+DEFINE_PER_CPU(unsigned int, cpu_db_sections);
 
 /*
  * The breakpoints that the kernel debugger wants on every CPU, in slots that
@@ -276,6 +279,21 @@ noinstr void hw_breakpoint_load(void)
 			return;
 		hw_breakpoint_disable();
 	}
+}
+
+/*
+ * An NMI may have loaded the registers since this CPU left the outermost section, and may
+ * do so until the flag is cleared. After that it finds DR7 clear, as in
+ * hw_breakpoint_load().
+ */
+noinstr void hw_breakpoint_load_late(void)
+{
+	hw_breakpoint_disable();
+	barrier();
+	this_cpu_and(cpu_db_sections, ~DB_SECTION_LOADS);
+	hw_breakpoint_load();
+	/* This NMI may have interrupted code that has already read cpu_dr7_armed. */
+	this_cpu_write(cpu_dr7_changed, true);
 }
 
 /* Returns true if the interrupted code has cleared DR7 and will restore it. */
@@ -506,6 +524,59 @@ static __always_inline void change_registers(struct cpu_regs *regs,
 }
 
 /*
+ * load_slot() if nothing is armed, when the contents of no register are known, and
+ * registers may be written.
+ */
+static __always_inline unsigned long load_first(struct cpu_regs *regs, int slot,
+						const struct bp_want *want)
+{
+	const struct arch_hw_breakpoint *hw = want->hw;
+	struct bp_reg *reg = &regs->reg[slot];
+
+	set_debugreg(hw->address, slot);
+	reg->hw = *hw;
+	reg->event = want->event;
+	reg->armed_for = hw;
+	if (unlikely(hw->mask | regs->mask[slot]))
+		write_mask_msr(regs, slot, hw->mask);
+
+	return dr7_bits(slot, hw->ctl);
+}
+
+static noinline unsigned long load_suspended(struct cpu_regs *regs,
+					     const struct bp_wants *wanted)
+{
+	return load_slots(regs, wanted, wanted->taken, DR7_EXACT);
+}
+
+/* Loads all slots; nothing is armed. */
+static __always_inline void load_all(struct cpu_regs *regs, const struct bp_wants *wanted)
+{
+	unsigned int taken = wanted->taken;
+	unsigned long dr7 = DR7_EXACT;
+
+	if (unlikely(regs->suspended)) {
+		dr7 = load_suspended(regs, wanted);
+	} else {
+		if (taken & BIT(0))
+			dr7 |= load_first(regs, 0, &wanted->slot[0]);
+		if (taken & BIT(1))
+			dr7 |= load_first(regs, 1, &wanted->slot[1]);
+		if (taken & BIT(2))
+			dr7 |= load_first(regs, 2, &wanted->slot[2]);
+		if (taken & BIT(3))
+			dr7 |= load_first(regs, 3, &wanted->slot[3]);
+		barrier();
+		regs->known = taken;
+	}
+
+	/* All events are set: arm the slots. */
+	barrier();
+	write_dr7(regs, dr7);
+	regs->armed_slots = taken;
+}
+
+/*
  * Fast paths: if nothing is armed, or nothing is wanted, there is nothing to
  * compare.  In a task switch, first nothing is wanted and then nothing is
  * armed.
@@ -513,16 +584,11 @@ static __always_inline void change_registers(struct cpu_regs *regs,
 static __always_inline void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
 {
 	unsigned int taken = wanted->taken, armed_slots = regs->armed_slots;
-	unsigned long dr7;
 
 	if (armed_slots && taken) {
 		change_registers(regs, wanted);
 	} else if (taken) {
-		dr7 = load_slots(regs, wanted, taken, DR7_EXACT);
-		/* All events are set: arm the slots. */
-		barrier();
-		write_dr7(regs, dr7);
-		regs->armed_slots = taken;
+		load_all(regs, wanted);
 	} else if (armed_slots) {
 		write_dr7(regs, 0);
 		regs->armed_slots = 0;
@@ -643,25 +709,40 @@ static __always_inline bool keeps_slot(const struct cpu_regs *regs,
 	       ((regs->armed_slots & bit) && regs->reg[hw->slot].armed_for == hw);
 }
 
+static __always_inline void install(struct cpu_regs *regs, int slot, struct perf_event *event)
+{
+	struct arch_hw_breakpoint *hw = &event->hw.info;
+
+	want(&regs->wanted, slot, hw, event);
+	if (unlikely(hw->repointed))
+		WRITE_ONCE(regs->repointed, true);
+	want_changed(regs);
+}
+
+/* Out of line, so that arch_install_hw_breakpoint() need not save registers. */
+static noinline int install_elsewhere(struct cpu_regs *regs, struct perf_event *event)
+{
+	int slot = free_slot(regs, &regs->wanted, &event->hw.info);
+
+	if (slot < 0)
+		return -ENOSPC;
+
+	event->hw.info.slot = slot;
+	install(regs, slot, event);
+	return 0;
+}
+
 int arch_install_hw_breakpoint(struct perf_event *event)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 	struct arch_hw_breakpoint *hw = &event->hw.info;
-	int slot;
 
 	lockdep_assert_irqs_disabled();
 
-	if (!keeps_slot(regs, hw)) {
-		slot = free_slot(regs, &regs->wanted, hw);
-		if (slot < 0)
-			return -ENOSPC;
-		hw->slot = slot;
-	}
+	if (unlikely(!keeps_slot(regs, hw)))
+		return install_elsewhere(regs, event);
 
-	want(&regs->wanted, hw->slot, hw, event);
-	if (unlikely(hw->repointed))
-		WRITE_ONCE(regs->repointed, true);
-	want_changed(regs);
+	install(regs, hw->slot, event);
 	return 0;
 }
 
@@ -743,11 +824,13 @@ void arch_uninstall_hw_breakpoint(struct perf_event *event)
 
 	lockdep_assert_irqs_disabled();
 
-	if (WARN_ON_ONCE(regs->wanted.slot[slot].event != event ||
-			 !(regs->wanted.taken & BIT(slot))))
+	if (WARN_ON_ONCE(regs->wanted.slot[slot].event != event))
 		return;
 
 	regs->wanted.taken &= ~BIT(slot);
+	/* An NMI may use the event of a slot that is taken. */
+	barrier();
+	regs->wanted.slot[slot].event = NULL;
 	want_changed(regs);
 }
 
@@ -756,15 +839,29 @@ static noinline void change_in_batch(struct cpu_regs *regs, struct arch_hw_break
 				     const struct arch_hw_breakpoint *hw)
 {
 	bool open = regs->open;
-	int slot = to->slot;
 
 	WRITE_ONCE(regs->open, true);
 	barrier();
-	*to = *hw;
-	to->slot = slot;
+	arch_hw_breakpoint_copy(to, hw);
 	barrier();
 	WRITE_ONCE(regs->open, open);
 	want_changed(regs);
+}
+
+/*
+ * Does what sync_registers() would do if only @to, which is armed, has changed to @hw:
+ * the slot is off while its address, mask and control field change.
+ */
+static noinline void change_armed(struct cpu_regs *regs, struct arch_hw_breakpoint *to,
+				  const struct arch_hw_breakpoint *hw)
+{
+	unsigned long dr7 = dr7_clear(this_cpu_read(cpu_dr7_armed), to->slot);
+
+	write_dr7(regs, dr7);
+	arch_hw_breakpoint_copy(to, hw);
+	dr7 = load_slot(regs, to->slot, &regs->wanted.slot[to->slot], dr7);
+	barrier();
+	write_dr7(regs, dr7);
 }
 
 void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_breakpoint *hw)
@@ -775,15 +872,20 @@ void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_br
 	lockdep_assert_irqs_disabled();
 	WARN_ON_ONCE(regs->wanted.slot[to->slot].event != event);
 
+	if (unlikely(!is_in_line(regs, to))) {
+		change_in_batch(regs, to, hw);
+		return;
+	}
+
+	begin_move(regs);
 	/* Fast path: one write to DRn is atomic. */
-	if (is_in_line(regs, to) && same_control(to, hw)) {
-		begin_move(regs);
+	if (same_control(to, hw)) {
 		to->address = hw->address;
 		write_address(regs, to->slot, hw->address);
-		end_move(regs);
 	} else {
-		change_in_batch(regs, to, hw);
+		change_armed(regs, to, hw);
 	}
+	end_move(regs);
 }
 
 void arch_hw_breakpoint_begin(void)
@@ -844,6 +946,7 @@ void hw_breakpoint_cpu_init(void)
 	clear_masks(regs, ALL_SLOTS);
 	this_cpu_write(cpu_dr7_armed, 0);
 	this_cpu_write(cpu_dr7_changed, false);
+	this_cpu_write(cpu_db_sections, 0);
 	this_cpu_write(cpu_dr7, 0);
 	want_changed(regs);
 }
@@ -889,6 +992,14 @@ static unsigned int missing_slots(const struct cpu_regs *regs)
 	return wanted > free ? wanted - free : 0;
 }
 
+static void load_or_leave_to_section(void)
+{
+	if (this_cpu_read(cpu_db_sections) & ~DB_SECTION_LOADS)
+		this_cpu_or(cpu_db_sections, DB_SECTION_LOADS);
+	else
+		hw_breakpoint_load();
+}
+
 unsigned int hw_breakpoint_debugger_leave(void)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
@@ -915,11 +1026,12 @@ unsigned int hw_breakpoint_debugger_leave(void)
 
 	/*
 	 * If the debugger interrupted code that had cleared DR7, such as an NMI or
-	 * a #DB, that code loads the registers.  Leave DR6 alone: a #DB may be about
+	 * a #DB, that code loads the registers.  If nothing was armed then, the code did
+	 * not clear DR7, but must not trap either.  Leave DR6 alone: a #DB may be about
 	 * to read it.
 	 */
 	if (!regs->entered_suspended)
-		hw_breakpoint_load();
+		load_or_leave_to_section();
 	/* Code that cleared DR7 may already have read cpu_dr7_armed. */
 	this_cpu_write(cpu_dr7_changed, true);
 
@@ -1092,7 +1204,8 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 	/* Read by local_db_save() and local_db_restore() */
 	if (overlaps_percpu(addr, end, cpu_dr7, cpu) ||
 	    overlaps_percpu(addr, end, cpu_dr7_armed, cpu) ||
-	    overlaps_percpu(addr, end, cpu_dr7_changed, cpu))
+	    overlaps_percpu(addr, end, cpu_dr7_changed, cpu) ||
+	    overlaps_percpu(addr, end, cpu_db_sections, cpu))
 		return true;
 	/* Read on the switch of IBRS */
 	if (overlaps_percpu(addr, end, x86_spec_ctrl_current, cpu))
@@ -1205,8 +1318,7 @@ static __always_inline int parse_data(const struct perf_event_attr *attr, unsign
 	return 0;
 }
 
-static __always_inline int parse(const struct perf_event *bp,
-				 const struct perf_event_attr *attr,
+static __always_inline int parse(const struct perf_event_attr *attr,
 				 struct arch_hw_breakpoint *hw)
 {
 	unsigned long end = attr->bp_addr + attr->bp_len - 1;
@@ -1216,10 +1328,7 @@ static __always_inline int parse(const struct perf_event *bp,
 	if (end >= TASK_SIZE_MAX && overlaps_entry(attr->bp_addr, end))
 		return -EINVAL;
 
-	*hw = (struct arch_hw_breakpoint) {
-		.address	= attr->bp_addr,
-		.slot		= bp ? bp->hw.info.slot : 0,
-	};
+	*hw = (struct arch_hw_breakpoint) { .address = attr->bp_addr };
 
 	switch (attr->bp_type) {
 	case HW_BREAKPOINT_W:
@@ -1242,7 +1351,11 @@ static bool runs_in_entry(unsigned long addr)
 {
 	static const char *const functions[] = {
 		"exc_debug", "exc_debug_kernel", "exc_nmi", "exc_machine_check",
-		"hw_breakpoint_load", "__sev_es_ist_enter", "__sev_es_ist_exit",
+		"hw_breakpoint_load", "hw_breakpoint_load_late",
+		"__sev_es_ist_enter", "__sev_es_ist_exit",
+		/* The way to a #DB in the kernel with FRED, outside of the entry text */
+		"asm_fred_entrypoint_kernel", "fred_entry_from_kernel", "fred_hwexc",
+		"fred_exc_debug",
 		/* Returns on these paths may jump to a return thunk. */
 		"__x86_return_thunk", "call_depth_return_thunk", "its_return_thunk",
 		"retbleed_return_thunk", "retbleed_untrain_ret",
@@ -1279,7 +1392,7 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 			     const struct perf_event_attr *attr,
 			     struct arch_hw_breakpoint *hw)
 {
-	int err = parse(bp, attr, hw);
+	int err = parse(attr, hw);
 
 	if (!err && is_kernel_execute(attr) &&
 	    (within_kprobe_blacklist(attr->bp_addr) || runs_in_entry(attr->bp_addr)))
@@ -1308,21 +1421,22 @@ int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long a
 	/* An aligned range does not wrap. */
 	if (addr & last)
 		return -EINVAL;
-	if (addr + last >= TASK_SIZE_MAX && overlaps_entry(addr, addr + last))
-		return -EINVAL;
 
+	/* Before the call: then no register has to be saved. */
 	*to = (struct arch_hw_breakpoint) {
 		.address	= addr,
 		.mask		= hw->mask,
 		.ctl		= hw->ctl,
 	};
+	if (addr + last >= TASK_SIZE_MAX && overlaps_entry(addr, addr + last))
+		return -EINVAL;
 	return 0;
 }
 
 int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
 				 struct arch_hw_breakpoint *hw)
 {
-	int err = parse(NULL, attr, hw);
+	int err = parse(attr, hw);
 
 	if (!err && is_kernel_execute(attr) && runs_in_entry(attr->bp_addr))
 		err = -EINVAL;

@@ -43,7 +43,7 @@ struct arch_hw_breakpoint {
 
 /**
  * hw_breakpoint_arch_parse - check attributes and translate them
- * @bp: the event that the attributes are for, NULL if there is none
+ * @bp: not used: the translation is the same for all events
  * @attr: the attributes
  * @hw: the translation
  *
@@ -55,6 +55,13 @@ struct arch_hw_breakpoint {
 int hw_breakpoint_arch_parse(struct perf_event *bp,
 			     const struct perf_event_attr *attr,
 			     struct arch_hw_breakpoint *hw);
+
+/* hw_breakpoint_arch_parse() needs no event. */
+#define hw_breakpoint_arch_parses_attr hw_breakpoint_arch_parses_attr
+static inline bool hw_breakpoint_arch_parses_attr(void)
+{
+	return true;
+}
 
 /**
  * arch_check_bp_in_kernelspace - check whether kernel addresses are watched
@@ -106,6 +113,22 @@ void arch_hw_breakpoint_repoint(struct perf_event *bp);
  * Context: Interrupts off.
  */
 void arch_hw_breakpoint_change(struct perf_event *bp, const struct arch_hw_breakpoint *hw);
+
+#define arch_hw_breakpoint_copy arch_hw_breakpoint_copy
+/**
+ * arch_hw_breakpoint_copy - give a breakpoint a translation
+ * @to: the breakpoint, not installed; it keeps its slot
+ * @from: the translation by hw_breakpoint_arch_parse(), for any event
+ *
+ * Context: Any.
+ */
+static inline void arch_hw_breakpoint_copy(struct arch_hw_breakpoint *to,
+					   const struct arch_hw_breakpoint *from)
+{
+	to->address = from->address;
+	to->mask = from->mask;
+	to->ctl = from->ctl;
+}
 
 #define arch_hw_breakpoint_begin arch_hw_breakpoint_begin
 /**
@@ -212,7 +235,8 @@ void hw_breakpoint_debugger_enter(void);
  * hw_breakpoint_debugger_leave - arm this CPU's breakpoints again
  *
  * Loads the breakpoints of perf and of the debugger, even if nothing has
- * changed. On a CPU that did not enter the debugger, applies only what
+ * changed. Between local_db_save() and local_db_restore() the end of the outermost
+ * such section loads them. On a CPU that did not enter the debugger, applies only what
  * hw_breakpoint_debugger_set() changed.
  *
  * Context: Any, also inside a batch or while registers are written; interrupts

@@ -29,6 +29,14 @@ DECLARE_PER_CPU(unsigned long, cpu_dr7_armed);
 DECLARE_PER_CPU(bool, cpu_dr7_changed);
 
 /*
+ * Number of sections between local_db_save() and local_db_restore() that this CPU is in.
+ * With DB_SECTION_LOADS the end of the outermost one loads the registers.
+ */
+DECLARE_PER_CPU(unsigned int, cpu_db_sections);
+
+#define DB_SECTION_LOADS	0x80000000U
+
+/*
  * Returns true if a breakpoint is armed on this CPU.  Uses the raw accessor,
  * because entry code calls this while DR7 is still armed, and the checks of
  * DEBUG_PREEMPT read data that may be watched.
@@ -50,6 +58,13 @@ static __always_inline void hw_breakpoint_disable(void)
  * Context: Any; interrupts off, DR7 cleared by the caller.
  */
 void hw_breakpoint_load(void);
+
+/**
+ * hw_breakpoint_load_late - load the registers at the end of the outermost section
+ *
+ * Context: Any; interrupts off.
+ */
+void hw_breakpoint_load_late(void);
 
 /**
  * hw_breakpoint_restore - restore the debug registers after other code used them
@@ -77,12 +92,14 @@ void hw_breakpoint_cpu_init(void);
  *
  * Only code that finds DR7 armed arms it again.  An NMI, a #DB or the kernel debugger
  * that interrupts the section finds DR7 clear: it may change breakpoints in memory, but
- * writes no register.
+ * writes no register.  If nothing was armed either, the debugger leaves it to the end of
+ * the outermost section to arm what it has set.
  */
 static __always_inline unsigned long local_db_save(void)
 {
 	unsigned long dr7;
 
+	this_cpu_inc(cpu_db_sections);
 	if (static_cpu_has(X86_FEATURE_HYPERVISOR) && !hw_breakpoint_active())
 		return 0;
 
@@ -102,6 +119,11 @@ static __always_inline void local_db_restore(unsigned long dr7)
 	/* The section must not be moved after the write to DR7. */
 	barrier();
 
+	/* The end of an NMI that comes after this loads what the debugger sets in it. */
+	if (unlikely(this_cpu_dec_return(cpu_db_sections) == DB_SECTION_LOADS)) {
+		hw_breakpoint_load_late();
+		return;
+	}
 	if (!dr7)
 		return;
 

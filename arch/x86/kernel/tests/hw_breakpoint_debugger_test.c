@@ -283,6 +283,43 @@ static void local_db_restore_arms_debugger_breakpoints(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&restored, &dr_test_words[HBP_NUM]), 0);
 }
 
+/*
+ * As if the debugger had stopped the CPU in an NMI or #DB that found nothing armed, and
+ * again in an NMI that interrupted that one
+ */
+static void debugger_arms_nothing_in_a_section_that_found_nothing_armed(struct kunit *test)
+{
+	struct debugger *dbg = start_debugger(test, 1);
+	struct dr_test_regs left, nested, restored, gone;
+	unsigned long outer, inner;
+
+	local_irq_disable();
+	outer = local_db_save();
+	hw_breakpoint_debugger_enter();
+	dr_test_debugger_leaves_with(dbg->list);
+	dr_test_read_regs(&left);
+	inner = local_db_save();
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave();
+	local_db_restore(inner);
+	dr_test_read_regs(&nested);
+	local_db_restore(outer);
+	dr_test_read_regs(&restored);
+	hw_breakpoint_debugger_enter();
+	dr_test_debugger_leaves_with(dr_test_no_list);
+	dr_test_read_regs(&gone);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, outer, 0UL);
+	KUNIT_EXPECT_EQ(test, left.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, nested.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&restored), 1);
+	KUNIT_EXPECT_EQ(test, restored.dr7, restored.cpu_dr7);
+	KUNIT_EXPECT_GE(test, dr_test_slot_at(&restored, &dr_test_words[HBP_NUM]), 0);
+	KUNIT_EXPECT_EQ(test, gone.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, gone.cpu_dr7, 0UL);
+}
+
 static void cpu_that_comes_online_loads_debugger_breakpoints(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
@@ -715,6 +752,7 @@ static struct kunit_case x86_hw_breakpoint_debugger_test_cases[] = {
 	KUNIT_CASE(debugger_takes_no_register_that_perf_uses),
 	KUNIT_CASE(debugger_breakpoints_yield_to_perf_and_return),
 	KUNIT_CASE(local_db_restore_arms_debugger_breakpoints),
+	KUNIT_CASE(debugger_arms_nothing_in_a_section_that_found_nothing_armed),
 	KUNIT_CASE(cpu_that_comes_online_loads_debugger_breakpoints),
 	KUNIT_CASE(text_poke_in_debugger_arms_nothing),
 	KUNIT_CASE(repoint_in_debugger_arms_nothing),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test of breakpoints that a task, an interrupt and an NMI repoint at the same
- * time: each of them reads one whole version, and one whole version is left.
+ * KUnit tests of breakpoints that a task, an interrupt and an NMI repoint at the same
+ * time, on one CPU or on all: each of them reads one whole version, and one whole
+ * version is left.
  */
 
 #include <linux/irq_work.h>
@@ -9,7 +10,10 @@
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
+#include "../../../../kernel/events/bp_repoint_wide_test.h"
 #include "../../../../kernel/events/hw_breakpoint_test.h"
+
+/* ---- One CPU ---- */
 
 struct nest {
 	struct bp_test_hits			hits;
@@ -130,7 +134,34 @@ static void repoints_in_all_contexts_end_at_one_version(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-/* ---- The suite ---- */
+/* ---- All CPUs ---- */
+
+static atomic_t nr_race_nmis;
+
+static int step_in_nmi(unsigned int val, struct pt_regs *regs)
+{
+	if (!bp_race_step())
+		return NMI_DONE;
+	atomic_inc(&nr_race_nmis);
+	return NMI_HANDLED;
+}
+
+static void send_nmi(void)
+{
+	__apic_send_IPI_mask(cpumask_of(smp_processor_id()), NMI_VECTOR);
+}
+
+static void concurrent_repoints_in_nmis_end_at_the_last_one(struct kunit *test)
+{
+	atomic_set(&nr_race_nmis, 0);
+	KUNIT_ASSERT_EQ(test, register_nmi_handler(NMI_LOCAL, step_in_nmi, 0,
+						   "bp_repoint_wide_test"), 0);
+	bp_race(test, send_nmi);
+	unregister_nmi_handler(NMI_LOCAL, "bp_repoint_wide_test");
+	KUNIT_EXPECT_GT(test, atomic_read(&nr_race_nmis), 0);
+}
+
+/* ---- The suites ---- */
 
 static struct kunit_case x86_hw_breakpoint_nmi_test_cases[] = {
 	KUNIT_CASE(repoints_in_all_contexts_end_at_one_version),
@@ -144,4 +175,16 @@ static struct kunit_suite x86_hw_breakpoint_nmi_test_suite = {
 	.exit		= bp_test_exit,
 };
 
-kunit_test_suite(x86_hw_breakpoint_nmi_test_suite);
+static struct kunit_case x86_bp_repoint_nmi_test_cases[] = {
+	KUNIT_CASE(concurrent_repoints_in_nmis_end_at_the_last_one),
+	{ }
+};
+
+static struct kunit_suite x86_bp_repoint_nmi_test_suite = {
+	.name		= "x86_bp_repoint_nmi",
+	.test_cases	= x86_bp_repoint_nmi_test_cases,
+	.init		= bp_race_init,
+	.exit		= bp_race_exit,
+};
+
+kunit_test_suites(&x86_hw_breakpoint_nmi_test_suite, &x86_bp_repoint_nmi_test_suite);

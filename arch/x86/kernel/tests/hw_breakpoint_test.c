@@ -329,7 +329,7 @@ static void expect_moved(struct kunit *test, const struct arch_hw_breakpoint *hw
 	KUNIT_EXPECT_EQ(test, (unsigned int)to.ctl, (unsigned int)hw->ctl);
 }
 
-/* To move is to parse with another address; the mask needs no processor that has one. */
+/* The same result as parsing with another address; masks of any processor are accepted. */
 static void a_moved_breakpoint_keeps_all_but_the_address(struct kunit *test)
 {
 	const struct arch_hw_breakpoint page = {
@@ -349,7 +349,7 @@ static void a_moved_breakpoint_keeps_all_but_the_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&page, 0x30008, &to), -EINVAL);
 	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&word, 0x30004, &to), -EINVAL);
 
-	/* What cannot be parsed cannot be moved to. */
+	/* arch_hw_breakpoint_move() has to refuse each address that parsing refuses. */
 	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&code, (unsigned long)__entry_text_start,
 						      &to), -EINVAL);
 	for_each_possible_cpu(cpu) {

@@ -84,7 +84,7 @@ struct perf_event *dr_test_arm_word(struct kunit *test, int i);
 struct perf_event *dr_test_hold_word(struct kunit *test, int i, int word);
 void dr_test_drop(struct kunit *test, int i);
 int dr_test_parse(u64 addr, u64 len, u32 type, struct arch_hw_breakpoint *hw);
-/* -EXDEV if arch_hw_breakpoint_move() does not come to the same result */
+/* Returns -EXDEV if arch_hw_breakpoint_move() has another result than parsing. */
 int dr_test_verdict(u64 addr, u64 len, u32 type);
 
 /* List of a debugger without breakpoints */

@@ -42,6 +42,10 @@
  * @count: number of steps so far
  * @mixed: number of writes of DR7 that would arm the address of one element of
  *	@attr with the control field of the other
+ * @change: what another breakpoint is changed to and from, if code is executed that
+ *	changes it; NULL if not. @mixed then covers this breakpoint, too, and @every_step
+ * @writes: number of writes of debug registers
+ * @dark: number of writes of DR7 that would arm nothing
  */
 struct stepper {
 	struct notifier_block	nb;
@@ -53,6 +57,9 @@ struct stepper {
 	int			when;
 	int			count;
 	int			mixed;
+	const struct arch_hw_breakpoint	*change;
+	int			writes;
+	int			dark;
 };
 
 /* Returns which debug register the next instruction writes; -1 for none. */
@@ -70,21 +77,29 @@ static int debugreg_written(struct pt_regs *regs, unsigned long *value)
 	return X86_MODRM_REG(insn.modrm.value);
 }
 
+static bool is_wanted(const struct stepper *st, unsigned long addr, unsigned int ctl)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (addr == st->attr[i].bp_addr && ctl == st->ctl[i])
+			return true;
+		if (st->change && addr == st->change[i].address && ctl == st->change[i].ctl)
+			return true;
+	}
+
+	return false;
+}
+
 static bool is_mixed(const struct stepper *st, unsigned long dr7)
 {
 	struct dr_test_regs regs;
-	int slot, i;
+	int slot;
 
 	dr_test_read_regs(&regs);
 	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (!dr7_enabled(dr7, slot))
-			continue;
-		for (i = 0; i < 2; i++) {
-			if (regs.addr[slot] == st->attr[i].bp_addr &&
-			    dr7_ctl(dr7, slot) == st->ctl[i])
-				break;
-		}
-		if (i == 2)
+		if (dr7_enabled(dr7, slot) &&
+		    !is_wanted(st, regs.addr[slot], dr7_ctl(dr7, slot)))
 			return true;
 	}
 
@@ -102,13 +117,19 @@ static int step_trap(struct notifier_block *nb, unsigned long val, void *data)
 		return NOTIFY_DONE;
 	*dr6 &= ~DR_STEP;
 
+	/* Armed until this trap; a repoint leaves the registers to the return from it. */
+	if (st->change)
+		st->mixed += is_mixed(st, this_cpu_read(cpu_dr7_armed));
 	reg = debugreg_written(args->regs, &value);
 	if ((reg >= 0 || st->every_step) && st->count++ == st->when) {
 		st->now = !st->now;
 		modify_wide_hw_breakpoint_local(st->bp, &st->attr[st->now]);
 	}
-	if (reg == 7)
+	if (reg == 7) {
 		st->mixed += is_mixed(st, value);
+		st->dark += !(value & DR7_ENABLE_ALL);
+	}
+	st->writes += reg >= 0;
 
 	return NOTIFY_STOP;
 }
@@ -146,12 +167,13 @@ static void expect_never_mixed(struct kunit *test, struct stepper *st, const cha
 		st->count = 0;
 		st->mixed = 0;
 		local_irq_disable();
-		if (load == load_by_debugger) {
-			dr7 = 0;
+		dr7 = 0;
+		if (load == load_by_debugger)
 			hw_breakpoint_debugger_enter();
-		} else {
+		else if (load == load_by_restore)
+			hw_breakpoint_disable();
+		else
 			dr7 = local_db_save();
-		}
 		step_through(load, dr7);
 		dr_test_read_regs(&regs);
 		local_irq_enable();
@@ -197,6 +219,99 @@ static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test
 	unregister_wide_hw_breakpoint(set);
 }
 
+/**
+ * struct stopper - a debugger that stops the CPU at instructions of local_db_restore()
+ * @nb: notifier of the die chain, called for each single step
+ * @hw: the breakpoints that it sets, at the first stop and at the second one
+ * @when: number of the step of the second stop
+ * @count: number of steps so far
+ * @twice: stop at the first step, too
+ */
+struct stopper {
+	struct notifier_block		nb;
+	struct arch_hw_breakpoint	hw[2];
+	int				when;
+	int				count;
+	bool				twice;
+};
+
+static void debugger_sets(const struct arch_hw_breakpoint *hw)
+{
+	const struct arch_hw_breakpoint *list[HBP_NUM] = { hw };
+
+	hw_breakpoint_debugger_enter();
+	dr_test_debugger_leaves_with(list);
+}
+
+static int stopper_trap(struct notifier_block *nb, unsigned long val, void *data)
+{
+	struct stopper *stop = container_of(nb, struct stopper, nb);
+	struct die_args *args = data;
+	unsigned long *dr6 = (unsigned long *)args->err;
+
+	if (val != DIE_DEBUG || !(*dr6 & DR_STEP))
+		return NOTIFY_DONE;
+	*dr6 &= ~DR_STEP;
+	if (stop->count == stop->when)
+		debugger_sets(&stop->hw[1]);
+	else if (!stop->count && stop->twice)
+		debugger_sets(&stop->hw[0]);
+	stop->count++;
+
+	return NOTIFY_STOP;
+}
+
+/* Returns false if there is no step @stop->when. */
+static bool expect_last_stop_to_count(struct kunit *test, struct stopper *stop)
+{
+	struct dr_test_regs regs, gone;
+	unsigned long dr7;
+	bool stopped;
+
+	stop->count = 0;
+	local_irq_disable();
+	dr7 = local_db_save();
+	step_through(load_by_db_restore, dr7);
+	dr_test_read_regs(&regs);
+	debugger_sets(NULL);
+	dr_test_read_regs(&gone);
+	local_irq_enable();
+
+	stopped = stop->count > stop->when;
+	KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), stopped || stop->twice, "%d",
+			    stop->when);
+	KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "%d", stop->when);
+	if (stopped)
+		KUNIT_EXPECT_GE_MSG(test, dr_test_slot_at(&regs, &dr_test_words[1]), 0, "%d",
+				    stop->when);
+	KUNIT_EXPECT_EQ_MSG(test, gone.dr7, 0UL, "%d", stop->when);
+
+	return stopped;
+}
+
+/* Nothing is armed before; the second stop may come while the registers are loaded. */
+static void debugger_change_at_any_instruction_of_restore_is_armed(struct kunit *test)
+{
+	struct stopper stop = {
+		.nb = { .notifier_call = stopper_trap, .priority = INT_MAX },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(stop.hw); i++)
+		KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[i], 8,
+						    HW_BREAKPOINT_W, &stop.hw[i]), 0);
+	register_die_notifier(&stop.nb);
+
+	for (i = 0; i < 2; i++) {
+		stop.twice = i;
+		for (stop.when = 0; expect_last_stop_to_count(test, &stop); stop.when++)
+			;
+		KUNIT_EXPECT_GT(test, stop.when, 3);
+	}
+
+	unregister_die_notifier(&stop.nb);
+}
+
 /* struct change - argument of load_by_change() */
 struct change {
 	struct perf_event		*bp;
@@ -217,25 +332,37 @@ static void expect_both_changes(struct kunit *test, struct stepper *st, struct c
 	int slot;
 
 	st->count = 0;
+	st->mixed = 0;
+	st->writes = 0;
+	st->dark = 0;
 	local_irq_disable();
 	step_through(load_by_change, (unsigned long)change);
 	dr_test_read_regs(&regs);
 	local_irq_enable();
 
-	slot = dr_test_slot_at(&regs, (void *)st->attr[st->now].bp_addr);
+	KUNIT_EXPECT_EQ_MSG(test, st->mixed, 0, "%d", st->when);
+	KUNIT_EXPECT_EQ_MSG(test, st->dark, 0, "%d", st->when);
 	KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "%d", st->when);
 	KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), 2, "%d", st->when);
-	KUNIT_EXPECT_EQ_MSG(test, dr_test_slot_at(&regs, (void *)change->hw.address),
-			    change->bp->hw.info.slot, "%d", st->when);
+	slot = dr_test_slot_at(&regs, (void *)change->hw.address);
+	KUNIT_EXPECT_EQ_MSG(test, slot, change->bp->hw.info.slot, "%d", st->when);
+	if (slot >= 0)
+		KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), change->hw.ctl);
+	slot = dr_test_slot_at(&regs, (void *)st->attr[st->now].bp_addr);
 	KUNIT_EXPECT_GE_MSG(test, slot, 0, "%d", st->when);
 	if (slot >= 0)
 		KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), st->ctl[st->now]);
 }
 
-static void repoint_during_change_of_another_breakpoint_is_applied(struct kunit *test)
+/*
+ * Changes a breakpoint to @len bytes of type @type at word 3, and back to word 2, again
+ * and again; another breakpoint is repointed at each instruction of the change.
+ */
+static void expect_changes_write(struct kunit *test, u64 len, u32 type, int writes)
 {
 	struct dr_test *f = test->priv;
 	struct perf_event * __percpu *set;
+	struct arch_hw_breakpoint hw[2];
 	struct change change = { };
 	struct stepper st = {
 		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
@@ -245,23 +372,40 @@ static void repoint_during_change_of_another_breakpoint_is_applied(struct kunit 
 		},
 		.ctl	= { DR_LEN_8 | DR_RW_WRITE, DR_LEN_8 | DR_RW_READ },
 		.every_step = true,
+		.change = hw,
 	};
 
 	set = register_wide_hw_breakpoint(&st.attr[0], dr_test_record_hit, &f->hits[0]);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
 	st.bp = *per_cpu_ptr(set, f->cpu);
 	change.bp = dr_test_arm_word(test, 2);
-	change.hw = change.bp->hw.info;
+	hw[0] = change.bp->hw.info;
+	KUNIT_EXPECT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[3], len, type, &hw[1]),
+			0);
 	register_die_notifier(&st.nb);
 
-	for (st.when = 0; st.when <= st.count; st.when++) {
-		change.hw.address = (unsigned long)&dr_test_words[2 + st.when % 2];
+	/* First without a repoint */
+	for (st.when = -1; st.when <= st.count; st.when++) {
+		change.hw = hw[st.when & 1];
 		expect_both_changes(test, &st, &change);
+		if (st.when < 0)
+			KUNIT_EXPECT_EQ(test, st.writes, writes);
 	}
 	KUNIT_EXPECT_GT(test, st.when, 10);
 
 	unregister_die_notifier(&st.nb);
 	unregister_wide_hw_breakpoint(set);
+}
+
+static void repoint_during_move_of_another_breakpoint_is_applied(struct kunit *test)
+{
+	expect_changes_write(test, 8, HW_BREAKPOINT_W, 1);
+}
+
+/* DR7 without the slot, the address, DR7 */
+static void repoint_during_change_of_another_breakpoint_is_applied(struct kunit *test)
+{
+	expect_changes_write(test, 4, HW_BREAKPOINT_RW, 3);
 }
 
 /* ---- Cases: data that NMI entry accesses ---- */
@@ -585,6 +729,8 @@ static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 
 static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_two_ranges),
+	KUNIT_CASE(debugger_change_at_any_instruction_of_restore_is_armed),
+	KUNIT_CASE(repoint_during_move_of_another_breakpoint_is_applied),
 	KUNIT_CASE(repoint_during_change_of_another_breakpoint_is_applied),
 	KUNIT_CASE_SLOW(nmi_entry_accesses_no_data_that_can_be_watched),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# wprobe.sh: run the tests of watch events (*wprobe*.tc).
+# wprobe.sh [storm|other]: run the tests of watch events (*wprobe*.tc): all, only those
+# that need many CPUs, or only the others.
 
 cd "$(dirname "$0")" || exit 1
 events=/sys/kernel/tracing/events
@@ -20,6 +21,14 @@ hide_events()
 if [ "${WPROBE_MOUNTS-}" = own ]; then
 	hide_events
 elif unshare -m true 2>/dev/null; then
-	WPROBE_MOUNTS=own exec unshare -m "$(pwd)/wprobe.sh"
+	WPROBE_MOUNTS=own exec unshare -m "$(pwd)/wprobe.sh" "$@"
 fi
-exec ./ftracetest --ktap -v $(find test.d -name '*wprobe*.tc' | sort)
+case ${1-} in
+storm)
+	set -- -name '*wprobe-storm.tc' ;;
+other)
+	set -- -name '*wprobe*.tc' ! -name '*wprobe-storm.tc' ;;
+*)
+	set -- -name '*wprobe*.tc' ;;
+esac
+exec ./ftracetest --ktap -v $(find test.d "$@" | sort)

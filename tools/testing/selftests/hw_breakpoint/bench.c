@@ -1331,30 +1331,36 @@ static bool is_of_process(struct perf_event_attr *attr)
 	return !access("/sys/bus/event_source/devices/breakpoint/format/process", F_OK);
 }
 
-#define MOST_THREADS	1000
+#define MANY_THREADS	1000
+#define MOST_THREADS	10000
 
 static pthread_t sleepers[MOST_THREADS];
-static int nr_sleepers;
-static volatile bool sleepers_end;
+static int nr_sleepers, sleepers_end[2];
 
-static void *sleep_until_end(void *arg)
+/* With an event of its own if @attr is not NULL */
+static void *sleep_until_end(void *attr)
 {
-	while (!sleepers_end)
-		usleep(100000);
+	char byte;
+
+	if (attr)
+		must_open(attr, 0, -1);
+	if (read(sleepers_end[0], &byte, 1))
+		die("sleep_until_end");
 	return NULL;
 }
 
 /* Threads of this process that sleep. */
-static void have_threads(int nr)
+static void have_threads(int nr, struct perf_event_attr *attr)
 {
 	static const struct timespec nap = { .tv_nsec = 50000000 };
 	pthread_attr_t small;
 
+	if (pipe(sleepers_end))
+		die("pipe");
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 32768);
-	sleepers_end = false;
 	while (nr_sleepers < nr) {
-		if (pthread_create(&sleepers[nr_sleepers++], &small, sleep_until_end, NULL))
+		if (pthread_create(&sleepers[nr_sleepers++], &small, sleep_until_end, attr))
 			die("pthread_create");
 	}
 	nanosleep(&nap, NULL);
@@ -1362,9 +1368,10 @@ static void have_threads(int nr)
 
 static void lose_threads(void)
 {
-	sleepers_end = true;
+	close(sleepers_end[1]);
 	while (nr_sleepers)
 		pthread_join(sleepers[--nr_sleepers], NULL);
+	close(sleepers_end[0]);
 }
 
 /* The other side of op_switch() */
@@ -1416,7 +1423,7 @@ static void bench_process_of(int threads)
 	struct process_move move = { };
 
 	is_of_process(&move.attr);
-	have_threads(threads - 1);
+	have_threads(threads - 1, NULL);
 	measure_with("open_close_process", threads, ROUNDS, op_open_close, &move.attr);
 	move.fd = must_open(&move.attr, 0, -1);
 	measure_with("modify_process", threads, ROUNDS, op_move_process, &move);
@@ -1428,6 +1435,7 @@ static void bench_process_of(int threads)
 
 struct first_open {
 	struct perf_event_attr	attr;
+	struct perf_event_attr	*thread_attr;
 	pid_t			pid;
 	int			threads;
 	int			ready[2];
@@ -1448,7 +1456,7 @@ static void start_process(struct first_open *first)
 	if (first->pid < 0)
 		die("fork");
 	if (!first->pid) {
-		have_threads(first->threads - 1);
+		have_threads(first->threads - 1, first->thread_attr);
 		if (write(first->ready[1], &byte, 1) != 1)
 			_exit(1);
 		for (;;)
@@ -1471,17 +1479,20 @@ static void op_first_open(void *arg)
 	close(must_open(&first->attr, first->pid, -1));
 }
 
-/* The first event of a process looks at each of its threads. */
-static void bench_first_of(int threads)
+/*
+ * The first event of a process looks at each of its threads, and accounts for those that
+ * have events: @thread_attr.
+ */
+static void bench_first_of(const char *what, int threads, struct perf_event_attr *thread_attr)
 {
-	struct first_open first = { .threads = threads };
+	struct first_open first = { .threads = threads, .thread_attr = thread_attr };
 	char name[64];
 
 	is_of_process(&first.attr);
 	if (pipe(first.ready))
 		die("pipe");
 	start_process(&first);
-	snprintf(name, sizeof(name), "open_close_first_%d", threads);
+	snprintf(name, sizeof(name), "%s_%d", what, threads);
 	measure_rounds(name, FIRST_ROUNDS, op_first_open, restart_process, &first);
 	end_process(&first);
 	close(first.ready[0]);
@@ -1490,16 +1501,23 @@ static void bench_first_of(int threads)
 
 static void bench_process(void)
 {
-	struct perf_event_attr attr;
+	struct perf_event_attr attr, inherit = watch(&words[0]), nothing = count_nothing();
 	pid_t pid;
 
 	bench_switch_threads(&attr);
 	measure("thread_unwatched", op_thread, NULL);
+	if (is_of_process(&attr)) {
+		hold_like(attr, 1, 0, -1);
+		measure("thread_process", op_thread, NULL);
+		let_go();
+	}
+	/* Later, because it leaves a context to this thread, which each clone looks at. */
+	inherit.inherit = 1;
+	hold_like(inherit, 1, 0, -1);
+	measure_with("thread_inherit", 1, ROUNDS, op_thread, NULL);
+	let_go();
 	if (!is_of_process(&attr))
 		return;
-	hold_like(attr, 1, 0, -1);
-	measure("thread_process", op_thread, NULL);
-	let_go();
 
 	pid = start_echo();
 	bench_switch_beside("switch_task", watch(NULL), 1, 0, -1);
@@ -1510,9 +1528,11 @@ static void bench_process(void)
 	hold_like(attr, 1, 0, -1);
 	let_go();
 	bench_process_of(1);
+	bench_process_of(MANY_THREADS);
 	bench_process_of(MOST_THREADS);
-	bench_first_of(1);
-	bench_first_of(MOST_THREADS);
+	bench_first_of("open_close_first", 1, NULL);
+	bench_first_of("open_close_first", MANY_THREADS, NULL);
+	bench_first_of("open_close_first_events", MANY_THREADS, &nothing);
 }
 
 static void bench_all(void)

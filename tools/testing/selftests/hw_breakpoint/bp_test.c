@@ -511,7 +511,7 @@ void *bp_map_shared(void)
 
 /*
  * Reading all symbols takes seconds in an emulator, and each test is a process of its
- * own: the tests of a program share the symbols that were found. Those of modules may
+ * own: the tests of a program share the symbols that were found. Symbols of modules may
  * move.
  */
 #define NR_KSYMS	32

@@ -45,7 +45,7 @@ void set_up(struct __test_metadata *_metadata)
 	cpu = cpus.cpu[0];
 	ASSERT_EQ(0, bp_read_file(INTERVAL, old_interval, sizeof(old_interval)));
 	if (!geteuid())
-		ASSERT_EQ(0, set_interval(TURN_MS));
+		ASSERT_EQ(0, set_interval(INTERVAL_MS));
 }
 
 void tear_down(struct __test_metadata *_metadata)
@@ -298,7 +298,7 @@ void let_two(struct load *load)
 
 void sleep_often(struct load *load)
 {
-	__u64 until = bp_now(CLOCK_MONOTONIC) + (1 + load->rounds % 3) * TURN_NS;
+	__u64 until = bp_now(CLOCK_MONOTONIC) + (1 + load->rounds % 3) * INTERVAL_NS;
 
 	while (bp_now(CLOCK_MONOTONIC) < until)
 		store_words(load->first, load->nr, 1);
@@ -325,12 +325,12 @@ void go_on_for(struct __test_metadata *_metadata, struct load *load, struct even
 }
 
 void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e,
-		     int turns)
+		     int rotations)
 {
 	begin(_metadata, e);
 	load->rounds = 0;
 	load->steady = (struct steadiness){ };
-	go_on_for(_metadata, load, e, turns * TURN_NS);
+	go_on_for(_metadata, load, e, rotations * INTERVAL_NS);
 	look(_metadata, e);
 }
 
@@ -343,7 +343,7 @@ int served(struct events *e)
 	return nr;
 }
 
-bool all_get_a_turn(struct __test_metadata *_metadata, struct events *e, struct load *load)
+bool all_get_a_register(struct __test_metadata *_metadata, struct events *e, struct load *load)
 {
 	__u64 start = bp_now(CLOCK_MONOTONIC);
 
@@ -358,16 +358,16 @@ bool all_get_a_turn(struct __test_metadata *_metadata, struct events *e, struct 
 	return served(e) == e->nr;
 }
 
-void expect_turns(struct __test_metadata *_metadata, struct events *e, struct load *load)
+void expect_rotation(struct __test_metadata *_metadata, struct events *e, struct load *load)
 {
 	for (int i = 0; i < 3; i++)
-		ASSERT_TRUE(all_get_a_turn(_metadata, e, load));
+		ASSERT_TRUE(all_get_a_register(_metadata, e, load));
 }
 
 void expect_in_use(struct __test_metadata *_metadata, struct events *e, struct load *load,
 		   int least, int most)
 {
-	double changes = BP_SLOTS * (enabled(e, 0) / TURN_NS + 1), nr = all_counted(e);
+	double changes = BP_SLOTS * (enabled(e, 0) / INTERVAL_NS + 1), nr = all_counted(e);
 
 	EXPECT_LE(least * load->rounds * 0.95, nr + changes) {
 		TH_LOG("%llu rounds", (unsigned long long)load->rounds);
@@ -381,15 +381,15 @@ void expect_in_use(struct __test_metadata *_metadata, struct events *e, struct l
 
 void expect_even(struct __test_metadata *_metadata, struct load *load, struct events *e)
 {
-	__u64 start = bp_now(CLOCK_MONOTONIC), turns = 0;
+	__u64 start = bp_now(CLOCK_MONOTONIC), rotations = 0;
 	bool even;
 
 	begin(_metadata, e);
 	load->rounds = 0;
 	load->steady = (struct steadiness){ };
 	do {
-		turns += 100;
-		go_on_for(_metadata, load, e, turns * TURN_NS);
+		rotations += 100;
+		go_on_for(_metadata, load, e, rotations * INTERVAL_NS);
 		look(_metadata, e);
 		even = within(counted(e, 0), counted(e, 1), 30, 0);
 	} while (!even && bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS / 2);
@@ -421,7 +421,7 @@ void expect_same_time(struct __test_metadata *_metadata, int a, int b)
 
 void expect_whole(struct __test_metadata *_metadata, struct events *e, int first, int nr)
 {
-	double ends = enabled(e, first) / TURN_NS;
+	double ends = enabled(e, first) / INTERVAL_NS;
 
 	for (int i = first + 1; i < first + nr; i++) {
 		expect_same_time(_metadata, e->fd[first], e->fd[i]);

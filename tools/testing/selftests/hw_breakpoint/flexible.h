@@ -17,8 +17,8 @@
 #include "bp_test.h"
 
 /* perf_event_mux_interval_ms during a test: the time between two rotations */
-#define TURN_MS		4
-#define TURN_NS		(TURN_MS * 1000000ULL)
+#define INTERVAL_MS		4
+#define INTERVAL_NS		(INTERVAL_MS * 1000000ULL)
 
 /* Maximum time to wait for something that must happen, on a very slow machine */
 #define PATIENCE_NS	(30 * 1000000000ULL)
@@ -99,7 +99,7 @@ bool within(double a, double b, double percent, double more);
  * How steady a load was: its speed in intervals of BP_SLOTS rotations, which is how
  * long an event keeps its register on average.
  */
-#define STRETCH_NS	(BP_SLOTS * TURN_NS)
+#define STRETCH_NS	(BP_SLOTS * INTERVAL_NS)
 
 struct steadiness {
 	__u64 start;
@@ -148,7 +148,7 @@ void go_on_for(struct __test_metadata *_metadata, struct load *load, struct even
 
 /* Continues the load for a number of rotations, between begin() and look(). */
 void go_on_rotations(struct __test_metadata *_metadata, struct load *load, struct events *e,
-		     int turns);
+		     int rotations);
 
 /* Returns the number of events that had a register and a hit since begin(). */
 int served(struct events *e);
@@ -157,10 +157,10 @@ int served(struct events *e);
  * Continues the load until each event had a register and a hit; returns false after
  * PATIENCE_NS.
  */
-bool all_get_a_turn(struct __test_metadata *_metadata, struct events *e, struct load *load);
+bool all_get_a_register(struct __test_metadata *_metadata, struct events *e, struct load *load);
 
 /* Expects that each event had a register several times: once could be by chance. */
-void expect_turns(struct __test_metadata *_metadata, struct events *e, struct load *load);
+void expect_rotation(struct __test_metadata *_metadata, struct events *e, struct load *load);
 
 /*
  * Expects that least to most registers were in use. A round of the load hits one word

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What hwbp prints: reports, JSON, lists of claims, messages, help. The kernel does nothing
-# here that it does not do for the other tests of hwbp: these run on the plain kernel only.
+# Tests of the output of hwbp: reports, JSON, lists of claims, messages, help. They need
+# nothing of the kernel that other tests of hwbp do not need: they run on the plain kernel
+# only.
 
 . "$(dirname "$0")/hwbp_test.sh"
 
@@ -157,6 +158,25 @@ test_summary_on_a_terminal()
 	grep -q "^ESC84000 hits; threads ran" "$report" || complain "$(cat "$report")"
 }
 
+# Of more places than the summary has lines, those with the most hits are shown.
+test_summary_of_many_places()
+{
+	can_multiplex || return
+	many=
+	for offset in $(seq 8 8 136); do
+		many="$many many.rest+$offset:8"
+	done
+	on_tty "$hwbp" stat $many many.f -- "$programs/many" 8000
+	status_is 0
+	equal "$(grep -c '^ESC\[1;8r' "$report")" 1 "scrolling regions"
+	# 18 places: 14 lines, after which those without hits are as they were given
+	grep '^ESC\[2K' "$report" | tail -n 16 | sed 's/ESC\[2K *//' >"$tmp/lines"
+	equal "$(sed -n 's/^[1-9][0-9]*  //p; 3q' "$tmp/lines")" "many.f" "first place"
+	equal "$(sed -n 's/^0  //p' "$tmp/lines" | xargs)" "$(echo $many | cut -d ' ' -f 1-13)" \
+	      "other places"
+	equal "$(tail -n 1 "$tmp/lines")" "and 4 more" "last line"
+}
+
 # The output of the program appears above the summary, unchanged.
 test_summary_and_output_of_the_program()
 {
@@ -251,7 +271,7 @@ test_unaligned_address()
 	refused "aligned"
 }
 
-test_what_cannot_be_watched()
+test_places_that_cannot_be_watched()
 {
 	watch per_thread -- "$programs/tick"
 	refused "thread-local"
@@ -837,6 +857,7 @@ test_completion()
 	equal "$(completed "$hwbp" s)" "stat slots" "verbs"
 	equal "$(completed "$hwbp" "")" "watch stat slots text trace --help" "verbs"
 	equal "$(completed "$hwbp" watch --ca)" "--callers" "options of watch"
+	equal "$(completed "$hwbp" watch --ch)" "--children" "options of watch"
 	equal "$(completed "$hwbp" stat --ca)" "" "options of stat"
 	equal "$(completed "$hwbp" slots --)" "--pid --cpu --json --help --" "options of slots"
 	completed "$hwbp" stat x -p $$ | grep -qw $$ || complain "no process"

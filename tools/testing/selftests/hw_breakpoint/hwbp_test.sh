@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests of hwbp have in common. A file of tests sources this one, defines
+# Common part of the tests of hwbp. A file of tests sources this one, defines
 # functions test_NAME, and ends with run_tests "$@".
 #
 # Requires hwbp in PATH, or its path in $HWBP, and its test programs in one of the
@@ -35,7 +35,7 @@ trap clean_up EXIT
 # of emulators that sometimes execute patched code wrongly.
 hold_an_event()
 {
-	start_on_fifo held "$hwbp" stat total -- "$programs/threads" 1
+	start_on_fifo held "$hwbp" stat --children total -- "$programs/threads" 1
 	exec 8>"$tmp/held.fifo"
 	wait_for ready "$tmp/held"
 }
@@ -151,10 +151,11 @@ refused()
 }
 
 # Like refused, for a message about registers: one line per holder and one with advice.
+# $1: where no register is available.
 refused_with_holders()
 {
 	status_is 125
-	grep -q "^hwbp: .*no debug register available in process [0-9]*" "$err" ||
+	grep -q "^hwbp: .*no debug register available ${1:-in process [0-9]*}" "$err" ||
 		complain "message '$(cat "$err")'"
 	grep -q "^  close one of these" "$err" || complain "no advice: '$(cat "$err")'"
 	! grep -q "No space left" "$err" || complain "'$(cat "$err")'"

@@ -396,7 +396,7 @@ can_trace()
 	[ -z "$skip" ]
 }
 
-test_trace_names_what_is_missing()
+test_trace_names_the_missing_feature()
 {
 	if ! can_trace; then
 		skip=
@@ -433,6 +433,30 @@ test_trace_of_a_variable()
 	! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
 	run "$hwbp" trace w@nothere_
 	refused "cannot watch w@nothere_: "
+}
+
+# Claims of a task and of a CPU have all registers of CPU 1. The task of hold_an_event,
+# which has one of them, is not a reason to refuse the event.
+test_trace_names_the_holders()
+{
+	can_trace && can_list || return
+	hold_start guaranteed:cpu@1 guaranteed:cpu@1 guaranteed:task@1 guaranteed:task
+	for how in "w@jiffies" "x@$probed" "--set-on kmem:kmem_cache_alloc:ptr w+16:8"; do
+		run "$hwbp" trace $how
+		refused_with_holders "on all CPUs, all 4 are held:"
+		equal "$(sed -n "s/^  \(perf $holder .*\), w of 8 bytes at 0x[0-9a-f]*$/\1/p" "$err" |
+			 xargs)" \
+		      "perf $holder (hold): CPU 1 perf $holder (hold): thread $holder (hold)" \
+		      "holders"
+		equal "$(wc -l <"$err")" 4 "lines of the message"
+		! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
+		equal "$(ls $tracing/instances)" "" "instances"
+	done
+	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' trace w@jiffies"
+	refused_with_holders "on all CPUs: other breakpoints hold the 4 registers"
+	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
+		complain "'$(cat "$err")'"
+	hold_end
 }
 
 run_tests "$@"

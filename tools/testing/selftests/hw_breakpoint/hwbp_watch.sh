@@ -192,18 +192,47 @@ test_events_of_threads_if_those_of_a_process_are_refused()
 	hits_are 9
 }
 
+# On a kernel without events of a process, sets $skip and fails.
+can_watch_process()
+{
+	skip=
+	[ -e $pmu/format/process ] || skip="this kernel has no events of a process"
+	[ -z "$skip" ]
+}
+
+# The process $1 has $2 claims of hwbp for all its threads, and no thread of it has one.
+claims_of_process()
+{
+	run "$hwbp" slots -p "$1"
+	equal "$(grep -c " perf [0-9]* (hwbp), for all threads$" "$out")" "$2" \
+	      "claims of the process"
+	equal "$(grep -c " perf [0-9]* (hwbp)$" "$out")" 0 "claims of threads"
+}
+
 test_one_event_for_all_threads()
 {
-	if [ ! -e $pmu/format/process ]; then
-		skip="this kernel has no events of a process"
-		return
-	fi
+	can_watch_process && can_list || return
 	threads_start 25
-	watch_behind stat --no-children total -p $threads
-	run "$hwbp" slots
-	equal "$(grep -c "any CPU .* perf [0-9]* (hwbp), for all threads" "$out")" 1 "claims"
+	watch_behind stat total -p $threads
+	claims_of_process $threads 1
 	threads_finish 100
 	watch_ended
+	equal "$(stat_count "$report")" 100 "hits"
+}
+
+test_one_event_for_all_threads_of_a_launched_program()
+{
+	can_watch_process && can_list || return
+	start_on_fifo launched "$hwbp" stat -o "$report" total -- "$programs/threads" 25
+	exec 9>"$tmp/launched.fifo"
+	wait_for ready "$tmp/launched"
+	pid=$(sed -n 's/.*(pid \([0-9]*\))$/\1/p' "$report")
+	claims_of_process "$pid" 1
+	echo go >&9
+	exec 9>&-
+	status=0
+	wait "$started" || status=$?
+	status_is 0
 	equal "$(stat_count "$report")" 100 "hits"
 }
 
@@ -303,7 +332,7 @@ test_stat_of_an_attached_program()
 	equal "$(stat_count "$report")" 200 "writes"
 }
 
-test_many_hits_are_shown_or_told_lost()
+test_many_hits_are_shown_or_counted_as_lost()
 {
 	watch -g counter -- "$programs/tick" 5000
 	status_is 0
@@ -311,23 +340,34 @@ test_many_hits_are_shown_or_told_lost()
 	equal "$(($(hits | wc -l) + ${lost:-0}))" 5000 "hits shown and lost"
 }
 
-test_child_is_watched_until_it_executes_another_program()
+test_child_is_watched_with_children_until_it_executes_another_program()
 {
-	watch mark -- "$programs/fork_exec"
+	watch --children mark -- "$programs/fork_exec"
 	status_is 0
 	hits_are 5
 	equal "$(hits | awk '{ print $3 }' | sort | uniq -c | awk '{ print $1 }' | sort | xargs)" \
 	      "2 3" "hits of parent and child"
 }
 
-test_child_is_not_watched_with_no_children()
+test_stat_counts_children_with_children()
 {
-	watch --no-children mark -- "$programs/fork_exec"
+	run "$hwbp" stat --children -o "$report" mark -- "$programs/fork_exec"
 	status_is 0
-	equal "$(hits | awk '{ print $3 }' | sort -u | wc -l)" 1 "processes that hit"
-	as_stock "$hwbp" watch --no-children -o "$report" mark -- "$programs/fork_exec"
+	equal "$(stat_count "$report")" 12 "hits"
+}
+
+test_child_is_not_watched()
+{
+	for option in "" --no-children; do
+		watch $option mark -- "$programs/fork_exec"
+		status_is 0
+		hits_are 2
+		run "$hwbp" stat $option -o "$report" mark -- "$programs/fork_exec"
+		equal "$(stat_count "$report")" 2 "hits"
+	done
+	as_stock "$hwbp" watch -o "$report" mark -- "$programs/fork_exec"
 	status_is 0
-	equal "$(hits | awk '{ print $3 }' | sort -u | wc -l)" 1 "processes that hit"
+	hits_are 2
 }
 
 test_accesses_of_the_kernel_with_k()
@@ -344,7 +384,7 @@ holders_are_named()
 {
 	run "$hwbp" stat total -p $threads
 	refused_with_holders
-	equal "$(grep -c "^  perf [0-9]* (hwbp): thread $threads (threads), w of 8 bytes at .* (spare" \
+	equal "$(grep -c "^  perf [0-9]* (hwbp): process $threads (threads), w of 8 bytes at .* (spare" \
 		 "$err")" 4 "holders"
 	grep -q "all 4 are held:$" "$err" || complain "'$(cat "$err")'"
 	grep -q "or use -F to share" "$err" || complain "'$(cat "$err")'"
@@ -355,6 +395,28 @@ holders_are_named()
 	refused_with_holders
 	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
 		complain "'$(cat "$err")'"
+}
+
+# Runs hwbp with the list of claims replaced by $tmp/claims.
+with_claims()
+{
+	run unshare -m sh -c "mount --bind '$tmp/claims' $slots_file; exec \"\$@\"" sh "$@"
+}
+
+# The list is read after the request has failed: a holder may have ended.
+holders_have_ended()
+{
+	grep "^claim pid=$threads " $slots_file >"$tmp/all"
+	equal "$(wc -l <"$tmp/all")" 4 "claims"
+	head -n 1 $slots_file >"$tmp/claims"
+	with_claims "$hwbp" stat total -p $threads
+	refused "in process $threads, but no holder is left now: try again"
+	head -n 3 "$tmp/all" >>"$tmp/claims"
+	with_claims "$hwbp" stat total -p $threads
+	refused "in process $threads, but fewer are held now: try again"
+	tail -n 1 "$tmp/all" >>"$tmp/claims"
+	with_claims "$hwbp" stat total -p $threads
+	refused_with_holders "in process $threads, all 4 are held:"
 }
 
 test_all_registers_taken()
@@ -374,6 +436,7 @@ test_all_registers_taken()
 	refused "no permission"
 	if can_list && can_multiplex; then
 		holders_are_named
+		holders_have_ended
 	fi
 	skip=
 	threads_finish 20
@@ -464,26 +527,40 @@ test_slots_agree_with_the_kernel_on_full_tasks()
 	hold_end
 }
 
-# A breakpoint of hwbp watch is claimed on each CPU separately, one of hwbp stat on any
-# CPU.
+# While hwbp runs, it has $nr claims for the place $1, which end in $whose: watch on each
+# CPU, stat for any CPU. The other arguments are those of hwbp.
+slots_while()
+{
+	what="guaranteed w *8 0x[0-9a-f]* *$1 *perf [0-9]* (hwbp)$whose$"
+	shift
+	watch_behind "$@" -p $threads
+	run "$hwbp" slots -p $threads
+	status_is 0
+	if [ "$1" = stat ]; then
+		equal "$(grep -c "^  any CPU  *$what" "$out")" $nr "claims for any CPU"
+	else
+		for cpu in $(seq 0 $(($(nproc) - 1))); do
+			equal "$(grep -c "^  CPU $cpu  *$what" "$out")" $nr "claims on CPU $cpu"
+		done
+	fi
+	kill "$watcher"
+	watch_ended
+}
+
+# The program has three threads.
 test_slots_while_hwbp_watches()
 {
 	can_list || return
 	threads_start 5
-	watch_behind watch total -p $threads
-	run "$hwbp" slots -p $threads
-	status_is 0
+	nr=1
+	whose=", for all threads"
+	slots_while total watch total
+	slots_while spare+0x10 stat spare+16:8
+	nr=3
+	whose=
+	slots_while total watch --children total
 	equal "$(grep -c "^task .* a thread of $threads: " "$out")" 2 "threads with claims"
-	what="guaranteed w *8 0x[0-9a-f]* *total *perf [0-9]* (hwbp)"
-	for cpu in $(seq 0 $(($(nproc) - 1))); do
-		equal "$(grep -c "^  CPU $cpu  *$what$" "$out")" 3 "claims on CPU $cpu"
-	done
-	kill "$watcher"
-	watch_ended
-	watch_behind stat spare+16:8 -p $threads
-	run "$hwbp" slots -p $threads
-	equal "$(grep -c "^  any CPU  *guaranteed w .* spare+0x10 *perf [0-9]* (hwbp)$" "$out")" 3 \
-	      "claims for any CPU"
+	slots_while spare+0x10 stat --children spare+16:8
 	threads_finish 20
 	watch_ended
 	run "$hwbp" slots
@@ -501,7 +578,7 @@ test_slots_of_a_task_that_runs()
 		run "$hwbp" slots -p $spinner
 		grep -q "^  register " "$out" && break
 	done
-	grep -q "^  register [0-9] *guaranteed x *8 0x10000 .* (hwbp), for task $spinner (.*)$" \
+	grep -q "^  register [0-9] *guaranteed x *8 0x10000 .* (hwbp), for process $spinner (.*)$" \
 		"$out" || complain "$(cat "$out")"
 	kill $spinner
 	watch_ended

@@ -5,7 +5,7 @@
  * The rule: such an event counts the accesses of the tasks of its cgroup on its CPU.
  * The task that changes the event may be in any cgroup and on any CPU. A switch between
  * cgroups reschedules the PMUs that have cgroup events and no others, and leaves all of
- * these PMUs enabled.
+ * these PMUs enabled. Events of a process count in all cgroups.
  */
 #include <sys/stat.h>
 
@@ -18,7 +18,11 @@
 enum {
 	STORE,
 	NOTHING,
+	CHANGE_GROUP,
 };
+
+/* Events of a cgroup and of a process have a word each. */
+#define WORD	8
 
 FIXTURE(cgroup)
 {
@@ -38,12 +42,25 @@ static int join(const char *group)
 	return bp_write_file(path, "0");
 }
 
+static void store_to_both(char *mem, int times)
+{
+	bp_store_times(mem, 1, times);
+	bp_store_times(mem + WORD, 1, times);
+}
+
 /* A member of GROUP on the CPU of the event, which sleeps between commands. */
 static long member_work(int cmd, void *arg)
 {
-	if (cmd == STORE)
-		bp_store_times(arg, 1, 10);
-	return 0;
+	int err = 0;
+
+	if (cmd == CHANGE_GROUP) {
+		err = join(OTHER_GROUP);
+		store_to_both(arg, 10);
+		err = err ?: join(GROUP);
+	}
+	if (cmd != NOTHING)
+		store_to_both(arg, 10);
+	return err;
 }
 
 static int move_to(pid_t pid, const char *group)
@@ -191,6 +208,77 @@ TEST_F(cgroup, event_is_enabled_while_its_cpu_is_offline)
 	ASSERT_EQ(0, bp_cpu_online(self->there, true));
 	ASSERT_EQ(0, bp_pin_task(self->member.pid, self->there));
 	EXPECT_EQ(10, hits_of_member(self, fd));
+}
+
+/* ------------------------------------------------------------- events of a process */
+
+static struct perf_event_attr process_attr(FIXTURE_DATA(cgroup) *self)
+{
+	struct perf_event_attr attr = bp_attr_w(self->mem + WORD, 1);
+
+	attr.config = BP_PROCESS;
+	return attr;
+}
+
+/* The cgroup of the CPU changes with and without a switch to another process. */
+TEST_F(cgroup, event_of_a_process_counts_in_each_cgroup)
+{
+	struct perf_event_attr attr = process_attr(self);
+	int process = bp_open(&attr, self->member.pid, -1);
+	int fd = open_of_group(self, &self->attr, self->there);
+
+	ASSERT_LE(0, process);
+	ASSERT_LE(0, fd);
+	for (int i = 1; i <= 5; i++) {
+		EXPECT_EQ(0, bp_do(&self->member, CHANGE_GROUP));
+		ASSERT_EQ(0, move_to(self->member.pid, OTHER_GROUP));
+		EXPECT_EQ(0, bp_do(&self->member, STORE));
+		ASSERT_EQ(0, move_to(self->member.pid, GROUP));
+		EXPECT_EQ(0, bp_do(&self->member, STORE));
+		EXPECT_EQ(20 * i, bp_count(fd));
+		EXPECT_EQ(40 * i, bp_count(process));
+	}
+}
+
+static int move_thread_to(pid_t tid, const char *group)
+{
+	char path[128], text[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.threads", group);
+	snprintf(text, sizeof(text), "%d", tid);
+	return bp_write_file(path, text);
+}
+
+/*
+ * The cgroup of the CPU changes, and the process that runs on it does not: the test itself
+ * runs there, too, so that the CPU is not idle in between.
+ */
+TEST_F(cgroup, event_of_a_process_counts_for_threads_of_several_cgroups)
+{
+	struct perf_event_attr attr = process_attr(self);
+	struct bp_worker inside, outside;
+	int fd, process;
+
+	ASSERT_EQ(0, bp_write_file(OTHER_GROUP "/cgroup.type", "threaded"));
+	ASSERT_EQ(0, bp_start_thread(&inside, member_work, self->mem));
+	ASSERT_EQ(0, bp_start_thread(&outside, member_work, self->mem));
+	ASSERT_EQ(0, move_thread_to(inside.pid, OTHER_GROUP));
+	ASSERT_EQ(0, bp_pin_task(inside.pid, self->there));
+	ASSERT_EQ(0, bp_pin_task(outside.pid, self->there));
+	self->group = open(OTHER_GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open_of_group(self, &self->attr, self->there);
+	ASSERT_LE(0, fd);
+	process = bp_open(&attr, 0, -1);
+	ASSERT_LE(0, process);
+	ASSERT_EQ(0, bp_pin(self->there));
+	for (int i = 1; i <= 20; i++) {
+		EXPECT_EQ(0, bp_do(&inside, STORE));
+		EXPECT_EQ(0, bp_do(&outside, STORE));
+		EXPECT_EQ(10 * i, bp_count(fd));
+		EXPECT_EQ(20 * i, bp_count(process));
+	}
+	EXPECT_EQ(0, bp_stop(&inside));
+	EXPECT_EQ(0, bp_stop(&outside));
 }
 
 /* ------------------------------------------------------- the switch between cgroups */

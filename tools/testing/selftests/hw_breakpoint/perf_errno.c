@@ -7,11 +7,13 @@
  * before ENOSPC.
  */
 #include <poll.h>
+#include <sys/resource.h>
 
 #include "bp_test.h"
 
-#define ENTRY_AREA	((void *)0xfffffe0000000000UL)
+#define ENTRY_AREA	0xfffffe0000000000UL
 #define KERNEL_HALF	((void *)0xffff800000000000UL)
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
 
 static char mem[64] __aligned(64);
 
@@ -28,9 +30,20 @@ FIXTURE_VARIANT(request)
 	const void *addr;
 	unsigned long len;
 	int err;
+	/* If set, changes the other attributes of a valid request */
+	void (*change)(struct perf_event_attr *attr);
 };
 
 #define REQUEST(name, ...) FIXTURE_VARIANT_ADD(request, name) { __VA_ARGS__ }
+
+/* A write breakpoint on 4 bytes, with other attributes that no breakpoint may have */
+#define ATTR(name, error, ...)						\
+	static void change_##name(struct perf_event_attr *attr)		\
+	{								\
+		__VA_ARGS__;						\
+	}								\
+	REQUEST(name, .type = HW_BREAKPOINT_W, .addr = mem, .len = 4,	\
+		.change = change_##name, .err = error)
 
 REQUEST(type_none, .type = 0, .addr = mem, .len = 4, .err = EINVAL);
 REQUEST(type_r_alone, .type = HW_BREAKPOINT_R, .addr = mem, .len = 4, .err = EINVAL);
@@ -71,9 +84,36 @@ REQUEST(kernel_addr_without_kernel_mode, .type = HW_BREAKPOINT_W, .addr = KERNEL
 REQUEST(kernel_x_without_kernel_mode, .type = HW_BREAKPOINT_X, .addr = KERNEL_HALF,
 	.len = 8, .err = EINVAL);
 
+ATTR(config_unknown_bit, EINVAL, attr->config = 1 << 3);
+ATTR(reserved_bit, EINVAL, attr->__reserved_1 = 1);
+ATTR(unknown_sample_type, EINVAL, attr->sample_type = PERF_SAMPLE_MAX);
+ATTR(unknown_read_format, EINVAL, attr->read_format = PERF_FORMAT_MAX);
+ATTR(unknown_clock, EINVAL, attr->use_clockid = 1, attr->clockid = 99);
+ATTR(period_with_the_top_bit, EINVAL, attr->sample_period = 1ULL << 63);
+ATTR(branch_stack, EOPNOTSUPP,
+     attr->sample_period = 1, attr->sample_type = PERF_SAMPLE_BRANCH_STACK,
+     attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER);
+ATTR(branch_stack_without_period, EOPNOTSUPP,
+     attr->sample_type = PERF_SAMPLE_BRANCH_STACK,
+     attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY);
+ATTR(inherited_group_sample, EINVAL,
+     attr->inherit = 1, attr->read_format = PERF_FORMAT_GROUP,
+     attr->sample_type = PERF_SAMPLE_READ);
+ATTR(inherited_sample_without_tid, EINVAL,
+     attr->inherit = 1, attr->sample_period = 1, attr->sample_type = PERF_SAMPLE_READ);
+ATTR(inherit_thread_without_inherit, EINVAL, attr->inherit_thread = 1);
+ATTR(remove_and_enable_on_exec, EINVAL, attr->remove_on_exec = 1, attr->enable_on_exec = 1);
+ATTR(inherited_process, EINVAL, attr->config = BP_PROCESS, attr->inherit = 1);
+ATTR(aux_output, EOPNOTSUPP, attr->aux_output = 1);
+ATTR(aux_sample_size, EINVAL, attr->aux_sample_size = 64);
+/* Registers of SSE, which only a PMU of the processor can sample */
+ATTR(sse_registers, EOPNOTSUPP, attr->sample_regs_intr = 1ULL << 32);
+
 FIXTURE_SETUP(request)
 {
 	self->attr = bp_attr(variant->type, variant->addr, variant->len);
+	if (variant->change)
+		variant->change(&self->attr);
 }
 
 FIXTURE_TEARDOWN(request)
@@ -106,7 +146,7 @@ TEST_F(request, is_refused_if_flexible)
 {
 	int fd[BP_SLOTS];
 
-	self->attr.config = BP_FLEXIBLE;
+	self->attr.config |= BP_FLEXIBLE;
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
@@ -118,22 +158,16 @@ FIXTURE(refused)
 {
 	struct perf_event_attr attr;
 	struct bp_cpus cpus;
-	char paranoid[16];
 };
-
-#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
 FIXTURE_SETUP(refused)
 {
 	self->attr = bp_attr_w(mem, 4);
 	self->cpus = bp_online_cpus();
-	ASSERT_EQ(0, bp_read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
 }
 
 FIXTURE_TEARDOWN(refused)
 {
-	if (!geteuid())
-		EXPECT_EQ(0, bp_write_file(PARANOID, self->paranoid));
 	bp_teardown(_metadata);
 }
 
@@ -154,51 +188,28 @@ TEST_F(refused, longer_range_where_the_processor_has_none)
 }
 
 /*
- * attr.config of a breakpoint is a set of flags: what is not known is refused. Bit 0 is
+ * attr.config of a breakpoint is a set of flags: unknown bits are refused. Bit 0 is
  * flexible, bit 1 is process; bit 2 is refused without sigtrap.
  */
 TEST_F(refused, unknown_config_bit)
 {
-	for (int bit = 2; bit < 64; bit++) {
-		self->attr.config = 1ULL << bit;
-		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
-			TH_LOG("config bit %d", bit);
-		}
-		self->attr.config |= BP_FLEXIBLE;
-		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
-			TH_LOG("config bits 0 and %d", bit);
-		}
-	}
-}
-
-TEST_F(refused, unknown_config_bit_where_no_slot_is_free)
-{
 	int fd[BP_SLOTS];
 
-	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	for (int bit = 2; bit < 64; bit++) {
-		self->attr.config = BP_FLEXIBLE | 1ULL << bit;
-		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	for (int full = 0; full < 2; full++) {
+		for (int bit = 2; bit < 64; bit++) {
+			self->attr.config = 1ULL << bit;
+			EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
+				TH_LOG("config bit %d, full %d", bit, full);
+			}
+			self->attr.config |= BP_FLEXIBLE;
+			EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
+				TH_LOG("config bits 0 and %d, full %d", bit, full);
+			}
+		}
+		if (!full)
+			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	}
 }
-
-/* A value of one field that no breakpoint may have */
-#define REFUSED(name, error, ...)					\
-	TEST_F(refused, name)						\
-	{								\
-		struct perf_event_attr *attr = &self->attr;		\
-									\
-		__VA_ARGS__;						\
-		EXPECT_EQ(-(error), bp_open(attr, 0, -1));		\
-	}
-
-REFUSED(reserved_attr_bit, EINVAL, attr->__reserved_1 = 1)
-REFUSED(unknown_sample_type, EINVAL, attr->sample_type = PERF_SAMPLE_MAX)
-REFUSED(unknown_read_format, EINVAL, attr->read_format = PERF_FORMAT_MAX)
-REFUSED(period_with_the_top_bit, EINVAL, attr->sample_period = 1ULL << 63)
-REFUSED(branch_stack, EOPNOTSUPP,
-	attr->sample_period = 1, attr->sample_type = PERF_SAMPLE_BRANCH_STACK,
-	attr->branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER)
 
 TEST_F(refused, unknown_flag)
 {
@@ -237,16 +248,19 @@ TEST_F(refused, neither_task_nor_cpu)
 
 TEST_F(refused, cpu_that_cannot_exist)
 {
-	BP_NEED_ROOT();
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, 100000));
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, 100000));
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -2));
-}
+	int fd[BP_SLOTS];
 
-static int exit_at_once(void *arg)
-{
-	(void)arg;
-	return 0;
+	BP_NEED_ROOT();
+	for (int full = 0; full < 2; full++) {
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, 100000));
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, 100000));
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, 1 << 20));
+		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -2));
+		if (!full)
+			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
+	}
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
+	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, self->cpus.cpu[0]));
 }
 
 TEST_F(refused, task_that_does_not_exist)
@@ -255,7 +269,7 @@ TEST_F(refused, task_that_does_not_exist)
 
 	ASSERT_GE(pid, 0);
 	if (!pid)
-		_exit(exit_at_once(NULL));
+		_exit(0);
 	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
 	EXPECT_EQ(-ESRCH, bp_open(&self->attr, pid, -1));
 }
@@ -283,182 +297,232 @@ TEST_F(refused, group_leader_that_is_no_event)
 	EXPECT_EQ(-EBADF, bp_open_group(&self->attr, 0, -1, fd, 0));
 }
 
+#define MAX_RATE	"/proc/sys/kernel/perf_event_max_sample_rate"
+
+TEST_F(refused, frequency_above_the_limit)
+{
+	char max[16];
+
+	ASSERT_EQ(0, bp_read_file(MAX_RATE, max, sizeof(max)));
+	self->attr.freq = 1;
+	self->attr.sample_freq = strtoul(max, NULL, 10);
+	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
+	self->attr.sample_freq++;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+}
+
+TEST_F(refused, member_with_another_clock_or_inherit)
+{
+	struct perf_event_attr attr = self->attr;
+	int leader = bp_open(&self->attr, 0, -1);
+
+	ASSERT_GE(leader, 0);
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	EXPECT_EQ(-EINVAL, bp_open_group(&attr, 0, -1, leader, 0));
+	attr = self->attr;
+	attr.inherit = 1;
+	EXPECT_EQ(-EINVAL, bp_open_group(&attr, 0, -1, leader, 0));
+	EXPECT_LE(0, bp_open_group(&self->attr, 0, -1, leader, 0));
+}
+
+/* A read of a group returns at most 16 KiB. */
+TEST_F(refused, group_whose_read_is_too_large)
+{
+	struct perf_event_attr dummy = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(dummy),
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+	};
+	const size_t header = 3 * sizeof(__u64), member = 3 * sizeof(__u64);
+	const int max = (16 * 1024 - header) / member;
+	struct rlimit files = { 2 * max, 2 * max };
+	int leader;
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	self->attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_LOST |
+				 PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	leader = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(leader, 0);
+	for (int i = 1; i < max; i++)
+		ASSERT_LE(0, bp_open_group(&dummy, 0, -1, leader, 0));
+	EXPECT_EQ(-E2BIG, bp_open_group(&dummy, 0, -1, leader, 0));
+	EXPECT_EQ(-E2BIG, bp_open_group(&self->attr, 0, -1, leader, 0));
+	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
+}
+
 /* -------------------------------------------------------------- missing permission */
 
-struct request {
-	struct perf_event_attr *attr;
+FIXTURE(permission)
+{
+	struct perf_event_attr attr;
 	pid_t pid;
 	int cpu;
+	bool fill_own;
+	char paranoid[16];
 };
+
+FIXTURE_VARIANT(permission)
+{
+	/* The requested event is for this CPU, for this task, or for the requester itself. */
+	enum { OF_CPU, OF_THIS_TASK, OF_REQUESTER } of;
+	/* Value of kernel.perf_event_paranoid; NULL for the one of the machine */
+	const char *paranoid;
+	/* If set, changes the attributes of a write breakpoint on 4 bytes in user mode */
+	void (*change)(struct perf_event_attr *attr);
+	/* The errno; 0 if the request is allowed */
+	int err;
+};
+
+#define PERMISSION(name, ...) FIXTURE_VARIANT_ADD(permission, name) { __VA_ARGS__ }
+
+static void make_flexible_and_pinned(struct perf_event_attr *attr)
+{
+	attr->config = BP_FLEXIBLE;
+	attr->pinned = 1;
+}
+
+static void watch_kernel_mode(struct perf_event_attr *attr)
+{
+	attr->exclude_kernel = 0;
+}
+
+static void watch_kernel_address(struct perf_event_attr *attr)
+{
+	attr->bp_addr = (unsigned long)KERNEL_HALF;
+	attr->exclude_kernel = 0;
+}
+
+static void watch_kernel_instruction(struct perf_event_attr *attr)
+{
+	watch_kernel_address(attr);
+	attr->bp_type = HW_BREAKPOINT_X;
+	attr->bp_len = sizeof(long);
+}
+
+static void take_len_3(struct perf_event_attr *attr)
+{
+	attr->bp_len = 3;
+}
+
+PERMISSION(own_task, OF_REQUESTER, "2", NULL, 0);
+PERMISSION(cpu, OF_CPU, "1", NULL, EACCES);
+PERMISSION(task_of_another_user, OF_THIS_TASK, NULL, NULL, EACCES);
+PERMISSION(kernel_mode, OF_REQUESTER, "2", watch_kernel_mode, EACCES);
+
+/* A kernel address requires CAP_SYS_ADMIN, whatever kernel.perf_event_paranoid is. */
+PERMISSION(kernel_address, OF_REQUESTER, "-1", watch_kernel_address, EPERM);
+PERMISSION(kernel_instruction, OF_REQUESTER, "-1", watch_kernel_instruction, EPERM);
+PERMISSION(kernel_instruction_if_paranoid, OF_REQUESTER, "2", watch_kernel_instruction,
+	   EACCES);
+
+/* Invalid attributes are reported before missing permission. */
+PERMISSION(malformed_for_a_cpu, OF_CPU, "1", take_len_3, EINVAL);
+PERMISSION(malformed_for_another_user, OF_THIS_TASK, "1", take_len_3, EINVAL);
+PERMISSION(unknown_bit_for_a_cpu, OF_CPU, "1", change_config_unknown_bit, EINVAL);
+PERMISSION(unknown_bit_for_another_user, OF_THIS_TASK, "1", change_config_unknown_bit,
+	   EINVAL);
+PERMISSION(flexible_and_pinned_for_a_cpu, OF_CPU, "1", make_flexible_and_pinned, EINVAL);
+PERMISSION(flexible_and_pinned_for_another_user, OF_THIS_TASK, "1",
+	   make_flexible_and_pinned, EINVAL);
+
+FIXTURE_SETUP(permission)
+{
+	struct bp_cpus cpus = bp_online_cpus();
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_read_file(PARANOID, self->paranoid, sizeof(self->paranoid)));
+	if (variant->paranoid)
+		ASSERT_EQ(0, bp_write_file(PARANOID, variant->paranoid));
+	self->attr = bp_attr_w(mem, 4);
+	if (variant->change)
+		variant->change(&self->attr);
+	self->pid = variant->of == OF_CPU ? -1 : variant->of == OF_THIS_TASK ? getpid() : 0;
+	self->cpu = variant->of == OF_CPU ? cpus.cpu[0] : -1;
+}
+
+FIXTURE_TEARDOWN(permission)
+{
+	if (!geteuid())
+		EXPECT_EQ(0, bp_write_file(PARANOID, self->paranoid));
+	bp_teardown(_metadata);
+}
 
 /* The exit status is the errno of the request. */
 static int try_open(void *arg)
 {
-	struct request *r = arg;
-	int fd = bp_open(r->attr, r->pid, r->cpu);
+	FIXTURE_DATA(permission) *self = arg;
+	int fd[BP_SLOTS];
+
+	if (self->fill_own && bp_fill(0, -1, fd) != BP_SLOTS)
+		return 255;
+	fd[0] = bp_open(&self->attr, self->pid, self->cpu);
+	return fd[0] < 0 ? -fd[0] : 0;
+}
+
+/* Leaves no register for the request. */
+static void fill(struct __test_metadata *_metadata, FIXTURE_DATA(permission) *self)
+{
+	int fd[BP_SLOTS];
+
+	if (!self->pid) {
+		self->fill_own = true;
+		return;
+	}
+	ASSERT_EQ(BP_SLOTS, bp_fill(self->cpu < 0 ? 0 : -1, self->cpu, fd));
+}
+
+TEST_F(permission, is_checked)
+{
+	EXPECT_EQ(variant->err, bp_as_nobody(try_open, self));
+}
+
+/* Missing permission is reported before ENOSPC. */
+TEST_F(permission, is_checked_where_no_slot_is_free)
+{
+	fill(_metadata, self);
+	EXPECT_EQ(variant->err ?: ENOSPC, bp_as_nobody(try_open, self));
+}
+
+TEST_F(permission, is_checked_for_a_flexible_breakpoint)
+{
+	self->attr.config |= BP_FLEXIBLE;
+	EXPECT_EQ(variant->err, bp_as_nobody(try_open, self));
+	fill(_metadata, self);
+	EXPECT_EQ(variant->err ?: ENOSPC, bp_as_nobody(try_open, self));
+}
+
+static int try_own_task(void *attr)
+{
+	int fd = bp_open(attr, 0, -1);
 
 	return fd < 0 ? -fd : 0;
 }
 
-static int set_paranoid(const char *value)
+/* Not all kernels have a level of the sysctl at which each request needs privileges. */
+TEST_F(refused, own_task_without_privilege_at_level_3)
 {
-	return bp_write_file(PARANOID, value);
-}
-
-TEST_F(refused, own_task_is_allowed_without_privilege)
-{
-	struct request r = { &self->attr, 0, -1 };
+	struct perf_event_attr dummy = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(dummy),
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+	};
+	int of_dummy, of_breakpoint;
+	char paranoid[16];
 
 	BP_NEED_ROOT();
-	ASSERT_EQ(0, set_paranoid("2"));
-	EXPECT_EQ(0, bp_as_nobody(try_open, &r));
-}
-
-TEST_F(refused, cpu_without_privilege)
-{
-	struct request r = { &self->attr, -1, self->cpus.cpu[0] };
-
-	BP_NEED_ROOT();
-	ASSERT_EQ(0, set_paranoid("1"));
-	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
-}
-
-TEST_F(refused, cpu_without_privilege_where_no_slot_is_free)
-{
-	struct request r = { &self->attr, -1, self->cpus.cpu[0] };
-	int fd[BP_SLOTS];
-
-	BP_NEED_ROOT();
-	ASSERT_EQ(0, set_paranoid("1"));
-	ASSERT_EQ(BP_SLOTS, bp_fill(-1, self->cpus.cpu[0], fd));
-	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
-}
-
-TEST_F(refused, task_of_another_user)
-{
-	struct request r = { &self->attr, getpid(), -1 };
-
-	BP_NEED_ROOT();
-	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
-}
-
-TEST_F(refused, task_of_another_user_where_no_slot_is_free)
-{
-	struct request r = { &self->attr, getpid(), -1 };
-	int fd[BP_SLOTS];
-
-	BP_NEED_ROOT();
-	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
-}
-
-TEST_F(refused, malformed_request_for_a_task_of_another_user)
-{
-	struct request r = { &self->attr, getpid(), -1 };
-
-	BP_NEED_ROOT();
-	self->attr.bp_len = 3;
-	EXPECT_EQ(EINVAL, bp_as_nobody(try_open, &r));
-}
-
-TEST_F(refused, kernel_mode_without_privilege)
-{
-	struct request r = { &self->attr, 0, -1 };
-
-	BP_NEED_ROOT();
-	ASSERT_EQ(0, set_paranoid("2"));
-	self->attr.exclude_kernel = 0;
-	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
-}
-
-/* A kernel address requires CAP_SYS_ADMIN, whatever kernel.perf_event_paranoid is. */
-TEST_F(refused, kernel_address_without_privilege)
-{
-	struct request r = { &self->attr, 0, -1 };
-
-	BP_NEED_ROOT();
-	self->attr.bp_addr = (unsigned long)KERNEL_HALF;
-	self->attr.exclude_kernel = 0;
-	ASSERT_EQ(0, set_paranoid("-1"));
-	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &r));
-	self->attr.bp_type = HW_BREAKPOINT_X;
-	self->attr.bp_len = sizeof(long);
-	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &r));
-	ASSERT_EQ(0, set_paranoid("2"));
-	EXPECT_EQ(EACCES, bp_as_nobody(try_open, &r));
-}
-
-static int full_then_kernel(void *arg)
-{
-	int fd[BP_SLOTS];
-
-	if (bp_fill(0, -1, fd) != BP_SLOTS)
-		return 255;
-	return try_open(arg);
-}
-
-TEST_F(refused, kernel_address_without_privilege_where_no_slot_is_free)
-{
-	struct request r = { &self->attr, 0, -1 };
-
-	BP_NEED_ROOT();
-	self->attr.bp_addr = (unsigned long)KERNEL_HALF;
-	self->attr.exclude_kernel = 0;
-	ASSERT_EQ(0, set_paranoid("-1"));
-	EXPECT_EQ(EPERM, bp_as_nobody(full_then_kernel, &r));
-}
-
-/* The kernel looks for a register before it allocates the event of such a request. */
-TEST_F(refused, malformed_request_for_a_full_task_of_ones_own)
-{
-	struct {
-		struct perf_event_attr attr;
-		int cpu, err;
-	} bad[15];
-	int fd[BP_SLOTS];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		bad[i].attr = self->attr;
-		bad[i].cpu = -1;
-		bad[i].err = EINVAL;
-	}
-	bad[0].attr.bp_len = 3;
-	bad[1].attr.bp_len = 0;
-	bad[2].attr.bp_addr++;
-	bad[3].attr.bp_type = HW_BREAKPOINT_R;
-	bad[4].attr.bp_type = 8;
-	bad[5].attr.config = 1 << 3;
-	bad[6].attr.bp_addr = (unsigned long)KERNEL_HALF;
-	bad[7].attr.sample_type = PERF_SAMPLE_BRANCH_STACK;
-	bad[7].attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
-	bad[7].err = EOPNOTSUPP;
-	bad[8].attr.inherit = 1;
-	bad[8].attr.read_format = PERF_FORMAT_GROUP;
-	bad[8].attr.sample_type = PERF_SAMPLE_READ;
-	bad[9].cpu = 1 << 20;
-	bad[10].attr.use_clockid = 1;
-	bad[10].attr.clockid = 99;
-	bad[11].attr.config = BP_PROCESS;
-	bad[11].attr.inherit = 1;
-	bad[12].attr.aux_output = 1;
-	bad[12].err = EOPNOTSUPP;
-	bad[13].attr.aux_sample_size = 64;
-	/* Registers of SSE, which only a PMU of the processor can sample */
-	bad[14].attr.sample_regs_intr = 1ULL << 32;
-	bad[14].err = EOPNOTSUPP;
-
-	for (int full = 0; full < 2; full++) {
-		for (i = 0; i < ARRAY_SIZE(bad); i++) {
-			EXPECT_EQ(-bad[i].err, bp_open(&bad[i].attr, 0, bad[i].cpu)) {
-				TH_LOG("request %u, full %d", i, full);
-			}
-		}
-		if (!full)
-			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	}
-	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
-	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_read_file(PARANOID, paranoid, sizeof(paranoid)));
+	ASSERT_EQ(0, bp_write_file(PARANOID, "3"));
+	of_dummy = bp_as_nobody(try_own_task, &dummy);
+	of_breakpoint = bp_as_nobody(try_own_task, &self->attr);
+	ASSERT_EQ(0, bp_write_file(PARANOID, paranoid));
+	if (!of_dummy)
+		SKIP(return, "level 3 of perf_event_paranoid is the same as 2 here");
+	EXPECT_EQ(EACCES, of_breakpoint);
+	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
 }
 
 /* ---------------------------------------------------------- flexible breakpoints */
@@ -492,62 +556,6 @@ TEST_F(refused, flexible_where_no_slot_is_free)
 	ASSERT_EQ(BP_SLOTS, bp_fill(-1, self->cpus.cpu[0], fd));
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, -1, self->cpus.cpu[0]));
-}
-
-/* Invalid attributes are reported before missing permission. */
-TEST_F(refused, malformed_flexible_request_without_privilege)
-{
-	struct perf_event_attr bad[3] = { self->attr, self->attr, self->attr };
-	int fd[BP_SLOTS];
-
-	BP_NEED_ROOT();
-	ASSERT_EQ(0, set_paranoid("1"));
-	bad[0].config = BP_FLEXIBLE;
-	bad[0].pinned = 1;
-	bad[1].config = BP_FLEXIBLE;
-	bad[1].bp_len = 3;
-	bad[2].config = BP_FLEXIBLE | 1 << 3;
-	for (int full = 0; full < 2; full++) {
-		for (int i = 0; i < 3; i++) {
-			struct request of_task = { &bad[i], getpid(), -1 };
-			struct request of_cpu = { &bad[i], -1, self->cpus.cpu[0] };
-
-			EXPECT_EQ(EINVAL, bp_as_nobody(try_open, &of_task));
-			EXPECT_EQ(EINVAL, bp_as_nobody(try_open, &of_cpu));
-		}
-		if (!full)
-			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	}
-}
-
-/* Missing permission is reported before ENOSPC. */
-TEST_F(refused, flexible_without_privilege_where_no_slot_is_free)
-{
-	struct request of_task = { &self->attr, getpid(), -1 };
-	struct request of_cpu = { &self->attr, -1, self->cpus.cpu[0] };
-	int fd[BP_SLOTS];
-
-	BP_NEED_ROOT();
-	ASSERT_EQ(0, set_paranoid("1"));
-	self->attr.config = BP_FLEXIBLE;
-	for (int full = 0; full < 2; full++) {
-		EXPECT_EQ(EACCES, bp_as_nobody(try_open, &of_task));
-		EXPECT_EQ(EACCES, bp_as_nobody(try_open, &of_cpu));
-		if (!full)
-			ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	}
-}
-
-TEST_F(refused, flexible_kernel_address_without_privilege)
-{
-	struct request r = { &self->attr, 0, -1 };
-
-	BP_NEED_ROOT();
-	self->attr.config = BP_FLEXIBLE;
-	self->attr.bp_addr = (unsigned long)KERNEL_HALF;
-	self->attr.exclude_kernel = 0;
-	ASSERT_EQ(0, set_paranoid("-1"));
-	EXPECT_EQ(EPERM, bp_as_nobody(try_open, &r));
 }
 
 /* A group that can never fit is malformed: EINVAL, not ENOSPC. */
@@ -593,55 +601,62 @@ TEST_F(refused, flexible_members_that_do_not_fit_the_group_of_a_full_task)
 	EXPECT_EQ(-ENOSPC, bp_open(&flexible, pid, -1));
 }
 
-/* ------------------------------------------ kernel addresses that cannot be watched */
+/* ----------------------------------------------- kernel addresses, requested by root */
 
-TEST_F(refused, cpu_entry_area_even_for_root)
+FIXTURE(kernel)
 {
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+};
+
+FIXTURE_VARIANT(kernel)
+{
+	/* The address, or that of the symbol */
+	unsigned long addr;
+	const char *symbol;
+	bool insn;
+	int err;
+};
+
+#define KERNEL(name, ...) FIXTURE_VARIANT_ADD(kernel, name) { __VA_ARGS__ }
+
+KERNEL(cpu_entry_area, .addr = ENTRY_AREA, .err = EINVAL);
+KERNEL(second_page_of_the_entry_area, .addr = ENTRY_AREA + 4096, .err = EINVAL);
+KERNEL(data_of_the_entry_code, .symbol = "__per_cpu_offset", .err = EINVAL);
+KERNEL(entry_of_db, .symbol = "asm_exc_debug", .insn = true, .err = EINVAL);
+KERNEL(handler_of_db, .symbol = "exc_debug_user", .insn = true, .err = EINVAL);
+KERNEL(handler_of_nmi, .symbol = "exc_nmi", .insn = true, .err = EINVAL);
+KERNEL(ordinary_data, .symbol = "panic_timeout");
+KERNEL(ordinary_code, .symbol = "proc_pid_cmdline_read", .insn = true);
+
+FIXTURE_SETUP(kernel)
+{
+	unsigned long addr = variant->addr;
+
 	BP_NEED_ROOT();
+	if (variant->symbol)
+		addr = (unsigned long)bp_ksym(variant->symbol);
+	if (!addr)
+		SKIP(return, "%s is not in /proc/kallsyms", variant->symbol);
+	self->attr = variant->insn ? bp_attr_x((void *)addr) : bp_attr_w((void *)addr, 4);
 	self->attr.exclude_kernel = 0;
-	self->attr.bp_addr = (unsigned long)ENTRY_AREA;
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, self->cpus.cpu[0]));
-	self->attr.bp_addr += 4096;
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	self->cpus = bp_online_cpus();
 }
 
-TEST_F(refused, data_of_the_entry_code_even_for_root)
+FIXTURE_TEARDOWN(kernel)
 {
-	BP_NEED_ROOT();
-	self->attr.exclude_kernel = 0;
-	self->attr.bp_addr = (unsigned long)bp_ksym("__per_cpu_offset");
-	if (!self->attr.bp_addr)
-		SKIP(return, "__per_cpu_offset is not in /proc/kallsyms");
-	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
+	bp_teardown(_metadata);
 }
 
-TEST_F(refused, instruction_of_the_entry_code_even_for_root)
+static int error_of(int fd)
 {
-	static const char * const name[] = { "asm_exc_debug", "exc_debug_user", "exc_nmi" };
-
-	BP_NEED_ROOT();
-	self->attr = bp_attr_x(NULL);
-	self->attr.exclude_kernel = 0;
-	for (unsigned int i = 0; i < ARRAY_SIZE(name); i++) {
-		self->attr.bp_addr = (unsigned long)bp_ksym(name[i]);
-		if (!self->attr.bp_addr)
-			continue;
-		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
-			TH_LOG("%s", name[i]);
-		}
-	}
+	return fd < 0 ? -fd : 0;
 }
 
-TEST_F(refused, ordinary_kernel_address_is_accepted_for_root)
+TEST_F(kernel, address_that_must_not_be_watched_is_refused)
 {
-	BP_NEED_ROOT();
-	self->attr.exclude_kernel = 0;
-	self->attr.bp_addr = (unsigned long)bp_ksym("panic_timeout");
-	if (!self->attr.bp_addr)
-		SKIP(return, "panic_timeout is not in /proc/kallsyms");
-	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
-	EXPECT_LE(0, bp_open(&self->attr, -1, self->cpus.cpu[0]));
+	EXPECT_EQ(variant->err, error_of(bp_open(&self->attr, 0, -1)));
+	EXPECT_EQ(variant->err, error_of(bp_open(&self->attr, -1, self->cpus.cpu[0])));
 }
 
 /* ------------------------------------------------------ read, ioctl and mmap */
@@ -656,43 +671,107 @@ TEST_F(refused, read_into_a_short_buffer)
 	EXPECT_EQ(ENOSPC, errno);
 }
 
-TEST_F(refused, unknown_ioctl)
+TEST_F(refused, read_into_memory_that_is_not_there)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 
 	ASSERT_GE(fd, 0);
-	EXPECT_EQ(-ENOTTY, bp_ioctl(fd, _IO('$', 200), 0));
+	EXPECT_EQ(-1, read(fd, (void *)8UL, sizeof(__u64)));
+	EXPECT_EQ(EFAULT, errno);
 }
 
-TEST_F(refused, filter)
+TEST_F(refused, id_into_memory_that_is_not_there)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 
 	ASSERT_GE(fd, 0);
-	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_SET_FILTER, (unsigned long)"a == 1"));
+	EXPECT_EQ(-EFAULT, bp_ioctl(fd, PERF_EVENT_IOC_ID, 8));
 }
 
-TEST_F(refused, period_and_refresh_of_an_event_that_only_counts)
+TEST_F(refused, output_into_what_is_no_event)
 {
-	__u64 period = 10;
-	int fd = bp_open(&self->attr, 0, -1);
+	int fd = bp_open(&self->attr, 0, -1), file = open("/dev/null", O_RDONLY);
 
 	ASSERT_GE(fd, 0);
-	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
-	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
+	ASSERT_GE(file, 0);
+	EXPECT_EQ(-EBADF, bp_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, file));
+	close(file);
 }
 
-TEST_F(refused, invalid_period)
+/* Only the last of these events can write into the buffer of the first one. */
+TEST_F(refused, output_of_an_event_that_is_too_different)
 {
-	__u64 zero = 0, top = 1ULL << 63;
-	int fd;
+	struct perf_event_attr attr;
+	struct bp_ring ring;
+	int to, fd;
 
 	self->attr.sample_period = 1;
+	attr = self->attr;
+	to = bp_open(&self->attr, 0, -1);
 	fd = bp_open(&self->attr, 0, -1);
 	ASSERT_GE(fd, 0);
-	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&zero));
-	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&top));
-	EXPECT_EQ(-EFAULT, bp_ioctl(fd, PERF_EVENT_IOC_PERIOD, 8));
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 1));
+	EXPECT_EQ(-EINVAL, bp_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to));
+	ASSERT_EQ(0, bp_ring_map(&ring, to, 1, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(-EINVAL, bp_ioctl(to, PERF_EVENT_IOC_SET_OUTPUT, to));
+	EXPECT_EQ(-EINVAL, bp_open_group(&attr, 0, self->cpus.cpu[0], to,
+					 PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT));
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	EXPECT_EQ(-EINVAL, bp_open_group(&attr, 0, -1, to,
+					 PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT));
+	attr = self->attr;
+	attr.write_backward = 1;
+	EXPECT_EQ(-EINVAL, bp_open_group(&attr, 0, -1, to,
+					 PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT));
+	EXPECT_EQ(0, bp_ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, to));
+	EXPECT_EQ(-EINVAL, bp_ioctl(to, PERF_EVENT_IOC_SET_OUTPUT, fd));
+	bp_ring_unmap(&ring);
+}
+
+static __u64 period_0, period_10 = 10, period_with_top_bit = 1ULL << 63;
+
+FIXTURE(call)
+{
+	int fd;
+};
+
+FIXTURE_VARIANT(call)
+{
+	unsigned long cmd;
+	const void *arg;
+	/* The sample_period of the event: 0 if it only counts */
+	__u64 sample_period;
+	int err;
+};
+
+#define CALL(name, ...) FIXTURE_VARIANT_ADD(call, name) { __VA_ARGS__ }
+
+CALL(unknown, _IO('$', 200), NULL, 0, ENOTTY);
+CALL(filter, PERF_EVENT_IOC_SET_FILTER, "a == 1", 0, EINVAL);
+CALL(period_of_an_event_that_only_counts, PERF_EVENT_IOC_PERIOD, &period_10, 0, EINVAL);
+CALL(refresh_of_an_event_that_only_counts, PERF_EVENT_IOC_REFRESH, (void *)1UL, 0, EINVAL);
+CALL(period_0, PERF_EVENT_IOC_PERIOD, &period_0, 1, EINVAL);
+CALL(period_with_the_top_bit, PERF_EVENT_IOC_PERIOD, &period_with_top_bit, 1, EINVAL);
+CALL(period_that_cannot_be_read, PERF_EVENT_IOC_PERIOD, (void *)8UL, 1, EFAULT);
+
+FIXTURE_SETUP(call)
+{
+	struct perf_event_attr attr = bp_attr_w(mem, 4);
+
+	attr.sample_period = variant->sample_period;
+	self->fd = bp_open(&attr, 0, -1);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(call)
+{
+	bp_teardown(_metadata);
+}
+
+TEST_F(call, is_refused)
+{
+	EXPECT_EQ(-variant->err, bp_ioctl(self->fd, variant->cmd, (unsigned long)variant->arg));
 }
 
 TEST_F(refused, ring_of_a_size_that_is_no_power_of_two)

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run the example programs of Documentation/userspace-api/hw_breakpoint.rst and check
-# what they print. Runs as root: example_text_poke records all CPUs.
+# Run the example programs of Documentation/userspace-api/hw_breakpoint.rst, one of which
+# is in samples/hw_breakpoint/, and check what they print. Runs as root: example_text_poke
+# records all CPUs.
 #
 # Arguments are names of tests to run instead of all; -l lists the names.
 
 set -u
 
 dir=$(dirname "$0")
-tests="count sample sigtrap modify process race flexible text_poke"
+tests="count sample sigtrap modify process race no_race flexible text_poke"
 bad=0
 
 complain()
@@ -65,6 +66,11 @@ check_race()
 	prints "race in account 37"
 }
 
+check_no_race()
+{
+	prints "no race"
+}
+
 check_flexible()
 {
 	counts '$1 == "word" && $4 > 0 && $6 > 0 { n++ } END { print n + 0, NR }' "16 16"
@@ -91,7 +97,18 @@ for t in $tests; do
 	i=$((i + 1))
 	bad=0
 	status=0
-	out=$(timeout 60 "$dir/example_$t" 2>&1) || status=$?
+	program=example_$t
+	argument=
+	case $t in
+	race)
+		program=find_race
+		;;
+	no_race)
+		program=find_race
+		argument=none
+		;;
+	esac
+	out=$(timeout 60 "$dir/$program" ${argument:+"$argument"} 2>&1) || status=$?
 	[ $status -eq 0 ] || complain "exit status $status"
 	check_$t
 	if [ $bad -eq 0 ]; then

@@ -687,6 +687,90 @@ TEST_F(fault, inherited_events_of_a_thread)
 	EXPECT_LT(NR_HELD, sweep(_metadata, f, "thread", try_clone));
 }
 
+/* More flexible events than registers, inherited by children */
+#define NR_TURNS	(2 * BP_SLOTS)
+
+FIXTURE(turns)
+{
+	struct fault f;
+	int fd[NR_TURNS];
+};
+
+FIXTURE_SETUP(turns)
+{
+	struct fault *f = &self->f;
+
+	fault_begin(_metadata, f);
+	if (!f->mem)
+		return;
+	f->attr.config = BP_FLEXIBLE;
+	f->attr.inherit = 1;
+	for (int i = 0; i < NR_TURNS; i++) {
+		f->attr.bp_addr = (unsigned long)f->mem + 64 * i;
+		self->fd[i] = bp_open(&f->attr, 0, -1);
+		ASSERT_LE(0, self->fd[i]);
+	}
+}
+
+FIXTURE_TEARDOWN(turns)
+{
+	fault_end(_metadata, &self->f);
+}
+
+/* Stores to each word until its event counts. Returns false if that takes ten seconds. */
+static bool each_event_has_a_turn(struct fault *f, const int fd[NR_TURNS])
+{
+	__u64 end = bp_now(CLOCK_MONOTONIC) + 10000000000ULL;
+
+	for (int i = 0; i < NR_TURNS; i++) {
+		long long before = bp_count(fd[i]);
+
+		while (bp_count(fd[i]) == before) {
+			if (bp_now(CLOCK_MONOTONIC) > end)
+				return false;
+			bp_store(f->mem + 64 * i, 1);
+		}
+	}
+
+	return true;
+}
+
+/* Returns 0 or a negative errno. */
+static int fork_with_fault(struct fault *f)
+{
+	pid_t pid;
+	int err;
+
+	arm(f);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	err = pid < 0 ? -errno : 0;
+	disarm(f);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return err;
+}
+
+/* fork() stops the rotation of the parent's events while the child inherits them. */
+TEST_F(turns, events_are_rotated_after_a_failed_fork)
+{
+	struct fault *f = &self->f;
+	int failed = 0;
+
+	ASSERT_TRUE(each_event_has_a_turn(f, self->fd));
+	ASSERT_EQ(0, fail_inside("perf_event_init_task"));
+	for (f->nth = 1; f->nth < NTH_MAX; f->nth++) {
+		failed += fork_with_fault(f) == -ENOMEM;
+		ASSERT_TRUE(each_event_has_a_turn(f, self->fd)) {
+			TH_LOG("after a fault at allocation %u", f->nth);
+		}
+		if (!f->injected)
+			break;
+	}
+	EXPECT_LT(NR_TURNS, failed);
+}
+
 /*
  * ------------------------------------------------------------- debug registers of
  * ptrace

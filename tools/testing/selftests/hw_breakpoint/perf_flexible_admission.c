@@ -259,7 +259,7 @@ TEST_F(admission, refused_guaranteed_does_not_disturb_flexible)
 	hold(_metadata, BP_SLOTS - 1, 0, -1);
 	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(-ENOSPC, open_guaranteed(0, -1));
-		ASSERT_TRUE(all_get_a_turn(_metadata, &e, &load));
+		ASSERT_TRUE(all_get_a_register(_metadata, &e, &load));
 	}
 }
 

@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(at_once)
 /* Wait until each of them has had a register: then they use all registers. */
 static void wait_full(struct __test_metadata *_metadata, FIXTURE_DATA(at_once) *self)
 {
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->flex, &self->load));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->flex, &self->load));
 }
 
 /* Opens as many as needed to use all registers at each moment. */
@@ -194,7 +194,7 @@ TEST_F(at_once, guaranteed_of_two_tasks_miss_no_hit_beside_flexible)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-/* Whether breakpoints are of this task, of its CPU, or alternate */
+/* Breakpoints are of this task, of its CPU, or alternately of both */
 enum { OF_TASK, OF_CPU, OF_EITHER };
 
 static void fill_at(struct __test_metadata *_metadata, FIXTURE_DATA(at_once) *self, int where)
@@ -273,7 +273,7 @@ ENABLED(those_that_prctl_enables_miss_nothing,
 struct opened {
 	int flexible;
 	int guaranteed;
-	/* They are a group of three; otherwise one, two or three single events. */
+	/* The breakpoints are a group of three; otherwise one, two or three single events. */
 	bool group;
 	int rounds;
 };
@@ -367,7 +367,7 @@ TEST_F(at_once, guaranteed_for_a_running_task_misses_no_hit)
 	}
 	ASSERT_EQ(0, bp_pin(cpus.cpu[0]));
 	add_words(_metadata, &self->flex, flexible, 0, 8, pid, -1);
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->flex, &away));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->flex, &away));
 	for (int i = 0; i < 15; i++) {
 		add_words(_metadata, &self->plain, guaranteed, 20, 1 + i % 3, pid, -1);
 		page[1]++;
@@ -378,7 +378,7 @@ TEST_F(at_once, guaranteed_for_a_running_task_misses_no_hit)
 			EXPECT_EQ(7, counted(&self->plain, k));
 		close_events(&self->plain);
 	}
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->flex, &away));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->flex, &away));
 	page[0] = 1;
 	EXPECT_EQ(0, bp_wait(pid));
 }

@@ -116,7 +116,7 @@ static int rounds_of_work(void)
 			time = time_of_work(rounds, NULL);
 			least = time < least ? time : least;
 		}
-	} while (least < 4 * TURN_NS);
+	} while (least < 4 * INTERVAL_NS);
 	return rounds;
 }
 
@@ -151,7 +151,7 @@ TEST_F(many, events_of_one_task_do_not_slow_down_another)
 	EXPECT_LE(all, 1.15 * all_control);
 	/* If no group waits before them, the few breakpoints get registers. */
 	bp_close(self->fd, self->nr);
-	expect_turns(_metadata, &self->few, &load);
+	expect_rotation(_metadata, &self->few, &load);
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
@@ -237,7 +237,7 @@ TEST_F(flexible, sixteen_thousand_cost_their_task_two_percent)
 }
 
 /* Each of hundreds of breakpoints gets a register. */
-TEST_F(flexible, hundreds_all_get_a_turn)
+TEST_F(flexible, hundreds_all_get_a_register)
 {
 	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
 	struct load load = { .nr = 12 };
@@ -252,7 +252,7 @@ TEST_F(flexible, hundreds_all_get_a_turn)
 		add(_metadata, &self->e, flexible(i / 10), 0, -1, leader);
 	}
 	add_group(_metadata, &self->e, flexible, 10, 2, 0, -1);
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->e, &load));
 }
 
 /*
@@ -268,7 +268,7 @@ TEST_F(flexible, many_groups_that_do_not_fit_keep_out_no_others)
 	for (int i = 0; i < 10; i++)
 		add_group(_metadata, &four, flexible, 16, BP_SLOTS, 0, -1);
 	add_words(_metadata, &self->e, flexible, 0, 5, 0, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	look(_metadata, &four);
 	EXPECT_EQ(0, all_running(&four));
 }

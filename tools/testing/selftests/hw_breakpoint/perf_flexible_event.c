@@ -45,7 +45,7 @@ TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
 		__u64 start = bp_now(CLOCK_MONOTONIC);
 		bool all;
 
-		ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+		ASSERT_TRUE(all_get_a_register(_metadata, &self->e, &load));
 		for (int i = 0; i < 8; i++)
 			EXPECT_EQ(0, bp_disable(self->e.fd[i]));
 		memcpy(rest.fd, leader, sizeof(leader));
@@ -53,7 +53,7 @@ TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
 		do {
 			go_on(&load);
 			begin(_metadata, &rest);
-			go_on_for(_metadata, &load, &rest, 4 * TURN_NS);
+			go_on_for(_metadata, &load, &rest, 4 * INTERVAL_NS);
 			look(_metadata, &rest);
 			all = true;
 			for (int i = 0; i < 8; i++)
@@ -71,7 +71,7 @@ TEST_F(flexible, group_whose_breakpoint_is_disabled_need_not_wait)
 		store_words(0, 8, 1);
 		EXPECT_EQ(0, bp_enable(group));
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 /*
@@ -91,7 +91,7 @@ TEST_F(flexible, mapped_page_has_no_cap_user_time)
 	for (int k = 0; k < 3; k++) {
 		for (int i = 0; i < 8; i++)
 			EXPECT_EQ(0, !!page[i]->cap_user_time);
-		ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+		ASSERT_TRUE(all_get_a_register(_metadata, &self->e, &load));
 	}
 	for (int i = 0; i < 8; i++)
 		munmap(page[i], BP_PAGE_SIZE);
@@ -106,50 +106,50 @@ TEST_F(flexible, mapped_page_has_no_cap_user_time)
  * rotations take at least n - 1 intervals. The timer is not always late: at least one
  * interval is not much longer than it should be.
  */
-static void expect_turns_of(struct __test_metadata *_metadata, struct events *e, int ms)
+static void expect_intervals(struct __test_metadata *_metadata, struct events *e, int ms)
 {
 	__u64 start = bp_now(CLOCK_MONOTONIC), interval = ms * 1000000ULL;
 	__u64 began = 0, first = 0, shortest = ~0ULL;
 	struct bp_reading last[2], now[2];
-	int who = 1, turns = -2;
+	int running = 1, rotations = -2;
 
 	ASSERT_EQ(0, set_interval(ms));
 	read_event(_metadata, e->fd[0], &now[0]);
 	read_event(_metadata, e->fd[BP_SLOTS], &now[1]);
-	while ((turns < 10 || shortest > interval + 50000000) &&
+	while ((rotations < 10 || shortest > interval + 50000000) &&
 	       bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS) {
 		memcpy(last, now, sizeof(now));
 		bp_store(word(0), 1);
 		bp_store(word(BP_SLOTS), 1);
 		read_event(_metadata, e->fd[0], &now[0]);
 		read_event(_metadata, e->fd[BP_SLOTS], &now[1]);
-		if (now[!who].count == last[!who].count)
+		if (now[!running].count == last[!running].count)
 			continue;
-		who = !who;
+		running = !running;
 		/*
 		 * The first interval that is seen may have begun with the previous
 		 * setting.
 		 */
-		if (++turns == 0)
+		if (++rotations == 0)
 			first = last[0].enabled;
-		else if (turns > 0 && now[0].enabled - began < shortest)
+		else if (rotations > 0 && now[0].enabled - began < shortest)
 			shortest = now[0].enabled - began;
 		began = last[0].enabled;
 	}
-	EXPECT_LE(10, turns);
-	EXPECT_LE(0.99 * (turns - 1) * interval, now[0].enabled - first);
+	EXPECT_LE(10, rotations);
+	EXPECT_LE(0.99 * (rotations - 1) * interval, now[0].enabled - first);
 	EXPECT_GE(interval + 50000000, shortest);
 }
 
-TEST_F(flexible, interval_in_sysfs_is_the_length_of_a_turn)
+TEST_F(flexible, interval_in_sysfs_is_the_time_between_rotations)
 {
 	BP_NEED_ROOT();
 	add_group(_metadata, &self->e, flexible, 0, BP_SLOTS, 0, -1);
 	add_group(_metadata, &self->e, flexible, BP_SLOTS, BP_SLOTS, 0, -1);
-	expect_turns_of(_metadata, &self->e, 5);
-	expect_turns_of(_metadata, &self->e, 80);
-	expect_turns_of(_metadata, &self->e, 5);
-	expect_turns_of(_metadata, &self->e, 120);
+	expect_intervals(_metadata, &self->e, 5);
+	expect_intervals(_metadata, &self->e, 80);
+	expect_intervals(_metadata, &self->e, 5);
+	expect_intervals(_metadata, &self->e, 120);
 }
 
 TEST_F(flexible, interval_in_sysfs_applies_to_cpu_events)
@@ -158,10 +158,10 @@ TEST_F(flexible, interval_in_sysfs_applies_to_cpu_events)
 	ASSERT_EQ(0, bp_pin(cpu));
 	add_group(_metadata, &self->e, flexible, 0, BP_SLOTS, -1, cpu);
 	add_group(_metadata, &self->e, flexible, BP_SLOTS, BP_SLOTS, -1, cpu);
-	expect_turns_of(_metadata, &self->e, 5);
-	expect_turns_of(_metadata, &self->e, 80);
-	expect_turns_of(_metadata, &self->e, 5);
-	expect_turns_of(_metadata, &self->e, 120);
+	expect_intervals(_metadata, &self->e, 5);
+	expect_intervals(_metadata, &self->e, 80);
+	expect_intervals(_metadata, &self->e, 5);
+	expect_intervals(_metadata, &self->e, 120);
 }
 
 /* ===================================================================== sampling */
@@ -255,7 +255,7 @@ static void on_signal(int sig)
 	signals++;
 }
 
-TEST_F(flexible, overflow_sends_signals_while_the_event_has_a_turn)
+TEST_F(flexible, overflow_sends_signals_while_the_event_has_a_register)
 {
 	struct perf_event_attr attr = flexible(0);
 	struct load load = { .nr = 6 };
@@ -268,7 +268,7 @@ TEST_F(flexible, overflow_sends_signals_while_the_event_has_a_turn)
 	add(_metadata, &self->e, attr, 0, -1, -1);
 	ASSERT_EQ(0, fcntl(self->e.fd[5], F_SETFL, O_ASYNC | O_NONBLOCK));
 	ASSERT_EQ(0, fcntl(self->e.fd[5], F_SETOWN, getpid()));
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	read_event(_metadata, self->e.fd[5], &r);
 	/*
 	 * A hit made before the signal of the previous hit is delivered gives no second

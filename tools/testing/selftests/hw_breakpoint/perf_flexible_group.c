@@ -112,7 +112,7 @@ TEST_F(group, of_more_than_32_events_is_refused)
 	EXPECT_LE(0, bp_open_group(&sw, 0, -1, of_sw, 0));
 }
 
-/* Both refusals for events of a CPU */
+/* Events of a CPU are refused in both cases, too. */
 TEST_F(group, of_a_cpu_keeps_to_the_same_rules)
 {
 	struct perf_event_attr plain = guaranteed(1), more = flexible(BP_SLOTS);
@@ -125,35 +125,35 @@ TEST_F(group, of_a_cpu_keeps_to_the_same_rules)
 }
 
 /* Of three groups of two, two fit into four registers. */
-TEST_F(group, of_two_take_turns_as_a_whole)
+TEST_F(group, of_two_are_multiplexed_as_a_whole)
 {
 	struct load load = { .nr = 6 };
 	struct events *e = &self->e;
 
 	for (int i = 0; i < 6; i += 2)
 		add_group(_metadata, e, flexible, i, 2, 0, -1);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 60);
 	for (int i = 0; i < 6; i += 2)
 		expect_whole(_metadata, e, i, 2);
 	expect_in_use(_metadata, e, &load, BP_SLOTS, BP_SLOTS);
 }
 
-TEST_F(group, of_four_take_turns_as_a_whole)
+TEST_F(group, of_four_are_multiplexed_as_a_whole)
 {
 	struct load load = { .nr = 12 };
 	struct events *e = &self->e;
 
 	for (int i = 0; i < 12; i += BP_SLOTS)
 		add_group(_metadata, e, flexible, i, BP_SLOTS, 0, -1);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 60);
 	for (int i = 0; i < 12; i += BP_SLOTS)
 		expect_whole(_metadata, e, i, BP_SLOTS);
 	expect_in_use(_metadata, e, &load, BP_SLOTS, BP_SLOTS);
 }
 
-TEST_F(group, of_two_and_of_four_of_a_cpu_take_turns_as_a_whole)
+TEST_F(group, of_two_and_of_four_of_a_cpu_are_multiplexed_as_a_whole)
 {
 	struct load load = { .nr = 12 };
 	struct events *e = &self->e;
@@ -164,7 +164,7 @@ TEST_F(group, of_two_and_of_four_of_a_cpu_take_turns_as_a_whole)
 	add_group(_metadata, e, flexible, 4, 2, -1, cpu);
 	add_group(_metadata, e, flexible, 6, BP_SLOTS, -1, cpu);
 	add_group(_metadata, e, flexible, 10, 2, -1, cpu);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 60);
 	expect_whole(_metadata, e, 0, BP_SLOTS);
 	expect_whole(_metadata, e, 4, 2);
@@ -182,7 +182,7 @@ TEST_F(group, is_never_torn_apart)
 	hold(_metadata, 1, 0, -1);
 	add_group(_metadata, e, flexible, 0, 2, 0, -1);
 	add_group(_metadata, e, flexible, 2, 2, 0, -1);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 60);
 	expect_whole(_metadata, e, 0, 2);
 	expect_whole(_metadata, e, 2, 2);
@@ -193,17 +193,17 @@ TEST_F(group, is_never_torn_apart)
  * Groups of four compete with single breakpoints: a free register must not always go to
  * a single one.
  */
-TEST_F(group, of_four_gets_turns_beside_single_events)
+TEST_F(group, of_four_gets_registers_beside_single_events)
 {
 	struct load load = { .nr = 12 };
 
 	add_words(_metadata, &self->e, flexible, 0, BP_SLOTS, 0, -1);
 	add_group(_metadata, &self->e, flexible, BP_SLOTS, BP_SLOTS, 0, -1);
 	add_words(_metadata, &self->e, flexible, 2 * BP_SLOTS, BP_SLOTS, 0, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
-TEST_F(group, that_does_not_fit_waits_while_others_take_turns)
+TEST_F(group, that_does_not_fit_waits_while_others_are_multiplexed)
 {
 	struct events four = { }, plain = { };
 	struct load load = { .nr = 8 };
@@ -211,13 +211,13 @@ TEST_F(group, that_does_not_fit_waits_while_others_take_turns)
 	add_words(_metadata, &plain, guaranteed, 8, 2, 0, -1);
 	add_group(_metadata, &four, flexible, 0, BP_SLOTS, 0, -1);
 	add_words(_metadata, &self->e, flexible, BP_SLOTS, 3, 0, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	look(_metadata, &four);
 	EXPECT_EQ(0, all_running(&four));
 	EXPECT_EQ(0, all_counted(&four));
 	close_events(&plain);
-	expect_turns(_metadata, &four, &load);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &four, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 /* A group that does not fit even if all flexible breakpoints are evicted evicts none. */
@@ -240,7 +240,7 @@ TEST_F(group, that_does_not_fit_evicts_no_others)
 	EXPECT_EQ(0, all_running(&four));
 }
 
-TEST_F(group, that_is_disabled_takes_no_turn)
+TEST_F(group, that_is_disabled_is_not_multiplexed)
 {
 	struct load load = { .nr = 10 };
 	struct events group = { };
@@ -249,14 +249,14 @@ TEST_F(group, that_is_disabled_takes_no_turn)
 	for (int i = 1; i < BP_SLOTS; i++)
 		add(_metadata, &group, flexible(i), 0, -1, group.fd[0]);
 	add_words(_metadata, &self->e, flexible, BP_SLOTS, 6, 0, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	look(_metadata, &group);
 	EXPECT_EQ(0, all_counted(&group));
 	EXPECT_EQ(0, bp_enable(group.fd[0]));
-	expect_turns(_metadata, &group, &load);
+	expect_rotation(_metadata, &group, &load);
 	EXPECT_EQ(0, bp_disable(group.fd[0]));
 	begin(_metadata, &group);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	look(_metadata, &group);
 	EXPECT_EQ(0, all_counted(&group));
 	EXPECT_EQ(0, all_running(&group));

@@ -44,11 +44,11 @@ TEST_F(flexible, counts_of_a_family_add_up)
 		go_on(&here);
 		go_on(&load);
 		look(_metadata, e);
-	} while ((enabled(e, 0) < 80 * TURN_NS || served(e) < 8) &&
+	} while ((enabled(e, 0) < 80 * INTERVAL_NS || served(e) < 8) &&
 		 bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS);
 	stores = here.rounds + load.rounds;
 	EXPECT_TRUE(within(all_counted(e), BP_SLOTS * stores, 5,
-			   enabled(e, 0) / TURN_NS)) {
+			   enabled(e, 0) / INTERVAL_NS)) {
 		TH_LOG("%.0f stores to each", stores);
 		show(_metadata, e);
 	}
@@ -61,7 +61,7 @@ TEST_F(flexible, counts_of_a_family_add_up)
 	EXPECT_EQ(0, all_counted(e));
 }
 
-TEST_F(flexible, inherited_events_take_turns_without_the_parent)
+TEST_F(flexible, inherited_events_are_multiplexed_without_the_parent)
 {
 	struct load there = { .nr = 8 }, load = { .go_on = let_worker };
 	struct bp_worker child;
@@ -69,7 +69,7 @@ TEST_F(flexible, inherited_events_take_turns_without_the_parent)
 	add_words(_metadata, &self->e, inherited, 0, 8, 0, -1);
 	ASSERT_EQ(0, bp_start(&child, worker, &there));
 	load.worker = &child;
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
@@ -84,7 +84,7 @@ TEST_F(flexible, groups_are_inherited_and_stay_whole)
 	add_group(_metadata, e, inherited, 3, 3, 0, -1);
 	ASSERT_EQ(0, bp_start(&child, worker, &there));
 	load.worker = &child;
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 60);
 	expect_whole(_metadata, e, 0, 3);
 	expect_whole(_metadata, e, 3, 3);
@@ -138,7 +138,7 @@ TEST_F(flexible, fork_storm_loses_no_register_and_no_hit)
 	}
 	look(_metadata, e);
 	EXPECT_TRUE(within(all_counted(e), BP_SLOTS * (6.0 * forks + load.rounds), 10,
-			   enabled(e, 0) / TURN_NS)) {
+			   enabled(e, 0) / INTERVAL_NS)) {
 		show(_metadata, e);
 	}
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
@@ -220,7 +220,7 @@ TEST_F(flexible, family_that_shares_a_cpu_keeps_its_claims)
 	}
 	look(_metadata, &self->e);
 	EXPECT_TRUE(within(all_counted(&self->e), 60 * BP_SLOTS, 10,
-			   enabled(&self->e, 0) / TURN_NS)) {
+			   enabled(&self->e, 0) / INTERVAL_NS)) {
 		show(_metadata, &self->e);
 	}
 	EXPECT_EQ(0, bp_stop(&w[1]));

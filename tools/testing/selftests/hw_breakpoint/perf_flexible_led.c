@@ -72,27 +72,27 @@ TEST_F(led, member_that_joins_a_running_group_counts_at_once)
 	expect_missed_nothing(_metadata, &plain, 10);
 }
 
-TEST_F(led, single_breakpoints_take_turns)
+TEST_F(led, single_breakpoints_are_multiplexed)
 {
 	struct load load = { .nr = 8 };
 
 	for (int i = 0; i < 8; i++)
 		add_led(_metadata, self, variant->config, i, 1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 40);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 	for (int i = 0; i < 8; i++)
 		EXPECT_LT(running(&self->e, i), enabled(&self->e, i));
 }
 
-TEST_F(led, groups_take_turns_as_a_whole_with_their_leader)
+TEST_F(led, groups_are_multiplexed_as_a_whole_with_their_leader)
 {
 	struct load load = { .nr = 9 };
 	int leader[3];
 
 	for (int i = 0; i < 3; i++)
 		leader[i] = add_led(_metadata, self, variant->config, 3 * i, 3);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 60);
 	for (int i = 0; i < 3; i++) {
 		expect_whole(_metadata, &self->e, 3 * i, 3);
@@ -102,27 +102,27 @@ TEST_F(led, groups_take_turns_as_a_whole_with_their_leader)
 }
 
 /* There are enough groups led by breakpoints to use all registers. */
-TEST_F(led, software_led_group_takes_turns_beside_breakpoint_led_groups)
+TEST_F(led, software_led_group_is_multiplexed_beside_breakpoint_led_groups)
 {
 	struct load load = { .nr = 12 };
 
 	add_words(_metadata, &self->e, flexible, 0, BP_SLOTS, self->pid, self->cpu);
 	add_led(_metadata, self, variant->config, BP_SLOTS, 1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	add_group(_metadata, &self->e, flexible, 5, BP_SLOTS, self->pid, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
-TEST_F(led, breakpoint_led_groups_take_turns_beside_software_led_groups)
+TEST_F(led, breakpoint_led_groups_are_multiplexed_beside_software_led_groups)
 {
 	struct load load = { .nr = 8 };
 
 	for (int i = 0; i < BP_SLOTS; i++)
 		add_led(_metadata, self, variant->config, i, 1);
 	add_words(_metadata, &self->e, flexible, BP_SLOTS, 2, self->pid, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	add_led(_metadata, self, variant->config, 6, 2);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 /* Groups without breakpoints are on the same rotation list, but need no register. */
@@ -140,7 +140,7 @@ TEST_F(led, groups_without_breakpoints_are_not_multiplexed)
 }
 
 /* Leaders of different types, each of a PMU of its own */
-TEST_F(led, groups_with_leaders_of_different_types_take_turns)
+TEST_F(led, groups_with_leaders_of_different_types_are_multiplexed)
 {
 	struct load load = { .nr = 10 };
 
@@ -149,7 +149,7 @@ TEST_F(led, groups_with_leaders_of_different_types_take_turns)
 	add_led(_metadata, self, PERF_COUNT_SW_TASK_CLOCK, 4, 2);
 	add_led(_metadata, self, variant->config, 6, 2);
 	add_words(_metadata, &self->e, flexible, 8, 2, self->pid, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 TEST_F(led, one_register_is_enough)
@@ -161,7 +161,7 @@ TEST_F(led, one_register_is_enough)
 	add_words(_metadata, &self->e, flexible, 1, 1, self->pid, self->cpu);
 	add_led(_metadata, self, variant->config, 2, 1);
 	add_words(_metadata, &self->e, flexible, 3, 1, self->pid, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 40);
 	expect_in_use(_metadata, &self->e, &load, 1, 1);
 }
@@ -178,7 +178,7 @@ TEST_F(led, software_member_runs_with_its_flexible_leader)
 		    self->e.fd[i]);
 		EXPECT_EQ(0, bp_enable(self->e.fd[i]));
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	for (int i = 0; i < 6; i++)
 		expect_same_time(_metadata, self->e.fd[i], sw.fd[i]);
 	go_on_rotations(_metadata, &load, &self->e, 40);

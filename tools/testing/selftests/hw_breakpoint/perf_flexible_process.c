@@ -2,8 +2,8 @@
 /*
  * Flexible breakpoints: events of a whole process.
  *
- * The rule: flexible events of a process take turns on each CPU where a thread of the
- * process runs, beside those of the CPU and of the thread, and read() returns sums: the
+ * The rule: flexible events of a process are multiplexed on each CPU where a thread of
+ * the process runs, beside those of the CPU and of the thread, and read() returns sums: the
  * hits by all threads, for how long threads ran, and for how long of this the event had
  * a register.
  */
@@ -99,7 +99,7 @@ TEST_F(process, groups_do_not_mix_and_are_no_larger_than_the_registers)
 	expect_missed_nothing(_metadata, &self->e, 10);
 }
 
-/* ----------------------------------------------------------------------- turns */
+/* ---------------------------------------------------------------- multiplexing */
 
 TEST_F(process, as_many_as_there_are_registers_miss_nothing)
 {
@@ -108,21 +108,21 @@ TEST_F(process, as_many_as_there_are_registers_miss_nothing)
 	expect_missed_nothing(_metadata, &self->e, 10);
 }
 
-TEST_F(process, more_take_turns)
+TEST_F(process, more_are_multiplexed)
 {
 	struct load load = { .nr = NR };
 
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 60);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 	for (int i = 0; i < NR; i++) {
 		EXPECT_LT(running(&self->e, i), enabled(&self->e, i));
-		EXPECT_TRUE(within(enabled(&self->e, i), enabled(&self->e, 0), 2, TURN_NS));
+		EXPECT_TRUE(within(enabled(&self->e, i), enabled(&self->e, 0), 2, INTERVAL_NS));
 	}
 }
 
-/* Of the process, of the thread and of the CPU */
+/* Guaranteed breakpoints of the process, of the thread and of the CPU */
 TEST_F(process, guaranteed_breakpoints_miss_nothing)
 {
 	struct load load = { .nr = NR };
@@ -133,7 +133,7 @@ TEST_F(process, guaranteed_breakpoints_miss_nothing)
 	add_words(_metadata, &self->e, of_process, 3, NR - 3, 0, self->cpu);
 	add(_metadata, &plain, guaranteed(1), 0, -1, -1);
 	add(_metadata, &plain, guaranteed(2), -1, cpu, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	begin(_metadata, &plain);
 	go_on_rotations(_metadata, &load, &self->e, 40);
 	expect_missed_nothing(_metadata, &plain, load.rounds);
@@ -149,7 +149,7 @@ TEST_F(process, registers_are_taken_and_used_again)
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, self->cpu);
 	for (int i = 0; i < 3; i++) {
 		add_words(_metadata, &plain, guaranteed, 20, BP_SLOTS - 1, 0, -1);
-		expect_turns(_metadata, &self->e, &load);
+		expect_rotation(_metadata, &self->e, &load);
 		go_on_rotations(_metadata, &load, &self->e, 30);
 		expect_in_use(_metadata, &self->e, &load, 1, 1);
 		close_events(&plain);
@@ -160,13 +160,13 @@ TEST_F(process, registers_are_taken_and_used_again)
 	}
 }
 
-TEST_F(process, groups_take_turns_as_a_whole)
+TEST_F(process, groups_are_multiplexed_as_a_whole)
 {
 	struct load load = { .nr = NR };
 
 	for (int i = 0; i < 3; i++)
 		add_group(_metadata, &self->e, of_process, 3 * i, 3, 0, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 60);
 	for (int i = 0; i < 3; i++)
 		expect_whole(_metadata, &self->e, 3 * i, 3);
@@ -184,28 +184,28 @@ TEST_F(process, groups_that_do_not_fit_let_others_pass)
 	add(_metadata, &self->e, of_process(2 * NR_PAIRS), 0, self->cpu, -1);
 	for (int i = 0; i < BP_SLOTS - 1; i++)
 		add(_metadata, &plain, guaranteed_of_process(load.nr + i), 0, self->cpu, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	look(_metadata, &pairs);
 	begin(_metadata, &pairs);
 	go_on_rotations(_metadata, &load, &pairs, 10);
 	EXPECT_EQ(0, all_counted(&pairs));
 }
 
-TEST_F(process, members_take_turns_when_their_leader_is_closed)
+TEST_F(process, members_are_multiplexed_when_their_leader_is_closed)
 {
 	struct load load = { .nr = NR };
 	struct events rest = { };
 
 	for (int i = 0; i < 3; i++)
 		add_group(_metadata, &self->e, of_process, 3 * i, 3, 0, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	for (int i = 0; i < NR; i++) {
 		if (i % 3)
 			rest.fd[rest.nr++] = self->e.fd[i];
 		else
 			close(self->e.fd[i]);
 	}
-	expect_turns(_metadata, &rest, &load);
+	expect_rotation(_metadata, &rest, &load);
 	go_on_rotations(_metadata, &load, &rest, 60);
 	expect_in_use(_metadata, &rest, &load, BP_SLOTS, BP_SLOTS);
 }
@@ -234,7 +234,7 @@ TEST_F(process, threads_on_the_cpus_of_the_event_are_summed)
 		ASSERT_EQ(0, bp_pin_task(thread[i].pid, cpus.cpu[i]));
 	}
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, self->cpu);
-	expect_turns(_metadata, &self->e, &let);
+	expect_rotation(_metadata, &self->e, &let);
 	go_on_rotations(_metadata, &let, &self->e, 60);
 	expect_in_use(_metadata, &self->e, &let, BP_SLOTS, BP_SLOTS);
 	for (int i = 0; i < cpus.nr; i++)
@@ -251,7 +251,7 @@ static void *store_until_over(void *on)
 	return NULL;
 }
 
-TEST_F(process, busy_threads_on_all_cpus_get_turns)
+TEST_F(process, busy_threads_on_all_cpus_get_registers)
 {
 	struct load load = { .go_on = let_others };
 	pthread_t thread[BP_MAX_CPUS];
@@ -260,7 +260,7 @@ TEST_F(process, busy_threads_on_all_cpus_get_turns)
 	for (int i = 0; i < cpus.nr; i++)
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, store_until_over,
 					    (void *)(intptr_t)cpus.cpu[i]));
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	over = true;
 	for (int i = 0; i < cpus.nr; i++)
 		EXPECT_EQ(0, pthread_join(thread[i], NULL));
@@ -277,7 +277,7 @@ static void let_other_process(struct load *load)
  * Both processes run on one CPU and store to the same addresses.  Each event counts
  * the hits of its own process.
  */
-TEST_F(process, processes_take_turns_apart)
+TEST_F(process, processes_are_multiplexed_apart)
 {
 	struct load theirs = { .nr = NR };
 	struct load load = { .nr = NR, .go_on = let_other_process };
@@ -289,8 +289,8 @@ TEST_F(process, processes_take_turns_apart)
 	load.worker = &child;
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, self->cpu);
 	add_words(_metadata, &other, of_process, 0, NR, child.pid, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
-	expect_turns(_metadata, &other, &load);
+	expect_rotation(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &other, &load);
 	begin(_metadata, &other);
 	go_on_rotations(_metadata, &load, &self->e, 100);
 	look(_metadata, &other);
@@ -299,13 +299,13 @@ TEST_F(process, processes_take_turns_apart)
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
-/* Of events that have a register and of others */
+/* Times of events that have a register, and of others */
 TEST_F(process, times_stand_still_while_the_process_sleeps)
 {
 	struct load load = { .nr = NR };
 
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	begin(_metadata, &self->e);
 	usleep(400000);
 	look(_metadata, &self->e);
@@ -315,7 +315,7 @@ TEST_F(process, times_stand_still_while_the_process_sleeps)
 
 /* ------------------------------------------------------------------ changes */
 
-TEST_F(process, disabled_events_get_no_register_and_cost_no_turn)
+TEST_F(process, disabled_events_get_no_register_and_cost_no_time)
 {
 	struct load load = { .nr = NR };
 	struct events off = { };
@@ -323,7 +323,7 @@ TEST_F(process, disabled_events_get_no_register_and_cost_no_turn)
 	for (int i = 0; i < 40; i++)
 		add_disabled(_metadata, &off, of_process(i), 0, self->cpu);
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 60);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 	for (int i = 0; i < 3; i++) {
@@ -332,7 +332,7 @@ TEST_F(process, disabled_events_get_no_register_and_cost_no_turn)
 		self->e.fd[i] = off.fd[i];
 		self->e.from[i] = (struct bp_reading){ };
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 60);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 	begin(_metadata, &off);
@@ -357,12 +357,12 @@ TEST_F(process, events_of_a_sleeping_process_are_changed)
 		add_disabled(_metadata, &self->e, of_process(i), child.pid, self->cpu);
 	for (int i = 0; i < NR; i++)
 		EXPECT_EQ(0, bp_enable(self->e.fd[i]));
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	for (int i = 0; i < NR; i++) {
 		attr = of_process(NR + i);
 		EXPECT_EQ(0, bp_modify(self->e.fd[i], &attr));
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	for (int i = 0; i < NR; i++)
 		EXPECT_EQ(0, bp_disable(self->e.fd[i]));
 	begin(_metadata, &self->e);
@@ -374,20 +374,20 @@ TEST_F(process, events_of_a_sleeping_process_are_changed)
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
-TEST_F(process, are_moved_while_they_take_turns)
+TEST_F(process, are_moved_while_they_are_multiplexed)
 {
 	struct load before = { .nr = NR }, after = { .first = NR, .nr = NR };
 	struct perf_event_attr attr;
 
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, self->cpu);
-	expect_turns(_metadata, &self->e, &before);
+	expect_rotation(_metadata, &self->e, &before);
 	for (int i = 0; i < NR; i++) {
 		attr = of_process(NR + i);
 		ASSERT_EQ(0, bp_modify(self->e.fd[i], &attr));
 	}
 	go_on_rotations(_metadata, &before, &self->e, 20);
 	EXPECT_EQ(0, all_counted(&self->e));
-	expect_turns(_metadata, &self->e, &after);
+	expect_rotation(_metadata, &self->e, &after);
 	go_on_rotations(_metadata, &after, &self->e, 60);
 	expect_in_use(_metadata, &self->e, &after, BP_SLOTS, BP_SLOTS);
 }
@@ -428,13 +428,13 @@ TEST_F(process, go_on_when_a_cpu_returns)
 	other = cpus.cpu[cpus.nr - 1];
 	add_words(_metadata, &self->e, of_process, 0, NR, 0, variant->one_cpu ? other : -1);
 	ASSERT_EQ(0, bp_pin(other));
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	ASSERT_EQ(0, bp_pin(cpu));
 	ASSERT_EQ(0, bp_cpu_online(other, false));
 	store_words(0, NR, 10);
 	ASSERT_EQ(0, bp_cpu_online(other, true));
 	ASSERT_EQ(0, bp_pin(other));
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 60);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 }
@@ -450,7 +450,7 @@ TEST_F(process, end_with_the_process)
 		ASSERT_EQ(0, bp_pin_task(child.pid, cpu));
 		load.worker = &child;
 		add_words(_metadata, &self->e, of_process, 0, NR, child.pid, self->cpu);
-		expect_turns(_metadata, &self->e, &load);
+		expect_rotation(_metadata, &self->e, &load);
 		EXPECT_EQ(0, bp_stop(&child));
 		begin(_metadata, &self->e);
 		store_words(0, NR, 1000);

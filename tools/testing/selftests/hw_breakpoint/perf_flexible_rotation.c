@@ -46,16 +46,16 @@ TEST_F(rotation, first_four_run_all_the_time)
 	struct load load = { .nr = BP_SLOTS };
 
 	add_words(_metadata, &self->e, flexible, 0, BP_SLOTS, self->pid, self->cpu);
-	go_on_for(_metadata, &load, &self->e, 10 * TURN_NS);
+	go_on_for(_metadata, &load, &self->e, 10 * INTERVAL_NS);
 	expect_missed_nothing(_metadata, &self->e, load.rounds);
 }
 
-TEST_F(rotation, five_events_on_four_registers_take_turns)
+TEST_F(rotation, five_events_on_four_registers_are_multiplexed)
 {
 	struct load load = { .nr = 5 };
 
 	add_words(_metadata, &self->e, flexible, 0, 5, self->pid, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	go_on_rotations(_metadata, &load, &self->e, 40);
 	expect_in_use(_metadata, &self->e, &load, BP_SLOTS, BP_SLOTS);
 	for (int i = 0; i < 5; i++)
@@ -78,18 +78,18 @@ TEST_F(rotation, rotation_ends_when_there_are_registers_for_all)
 	struct events *e = &self->e;
 
 	add_words(_metadata, e, flexible, 0, 5, self->pid, self->cpu);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	EXPECT_EQ(0, bp_disable(e->fd[4]));
 	e->nr = 4;
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 20);
 	expect_missed_nothing(_metadata, e, load.rounds);
 	EXPECT_EQ(0, bp_enable(e->fd[4]));
 	e->nr = 5;
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	close(e->fd[4]);
 	e->nr = 4;
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 20);
 	expect_missed_nothing(_metadata, e, load.rounds);
 }
@@ -132,7 +132,7 @@ static int wrong_estimates(struct events *e, struct load *load, bool patient)
  */
 static void expect_estimates(struct __test_metadata *_metadata, struct events *e, int nr)
 {
-	__u64 start = bp_now(CLOCK_MONOTONIC), want = 10 * nr * TURN_NS, limit;
+	__u64 start = bp_now(CLOCK_MONOTONIC), want = 10 * nr * INTERVAL_NS, limit;
 	struct load load = { .nr = nr };
 	bool patient;
 
@@ -140,7 +140,7 @@ static void expect_estimates(struct __test_metadata *_metadata, struct events *e
 	do {
 		go_on_for(_metadata, &load, e, want);
 		look(_metadata, e);
-		want = enabled(e, 0) + nr * TURN_NS;
+		want = enabled(e, 0) + nr * INTERVAL_NS;
 		limit = unsteadiness(&load.steady) < 0.5 ? ESTIMATE_NS : PATIENCE_NS;
 		patient = bp_now(CLOCK_MONOTONIC) - start < limit;
 	} while (patient && wrong_estimates(e, &load, true));
@@ -206,7 +206,7 @@ TEST_F(rotation, guaranteed_events_leave_fewer_registers)
 		/* A guaranteed breakpoint that is disabled keeps its register. */
 		attr.disabled = left & 1;
 		ASSERT_LE(0, bp_open(&attr, self->pid, self->cpu));
-		expect_turns(_metadata, e, &load);
+		expect_rotation(_metadata, e, &load);
 		go_on_rotations(_metadata, &load, e, 40);
 		expect_in_use(_metadata, e, &load, left, left);
 	}
@@ -219,9 +219,9 @@ TEST_F(rotation, closed_guaranteed_events_free_their_registers)
 
 	add_words(_metadata, &plain, guaranteed, 20, BP_SLOTS - 1, self->pid, self->cpu);
 	add_words(_metadata, e, flexible, 0, BP_SLOTS, self->pid, self->cpu);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	close_events(&plain);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	go_on_rotations(_metadata, &load, e, 20);
 	expect_missed_nothing(_metadata, e, load.rounds);
 }
@@ -233,11 +233,11 @@ TEST_F(rotation, disabled_events_take_no_register)
 
 	add_words(_metadata, &out, flexible, 0, 6, self->pid, self->cpu);
 	add_words(_metadata, e, flexible, 6, 6, self->pid, self->cpu);
-	expect_turns(_metadata, &out, &load);
+	expect_rotation(_metadata, &out, &load);
 	for (int i = 0; i < 6; i++)
 		EXPECT_EQ(0, bp_disable(out.fd[i]));
 	begin(_metadata, &out);
-	expect_turns(_metadata, e, &load);
+	expect_rotation(_metadata, e, &load);
 	look(_metadata, &out);
 	EXPECT_EQ(0, all_counted(&out));
 	for (int i = 0; i < 6; i++) {
@@ -245,10 +245,10 @@ TEST_F(rotation, disabled_events_take_no_register)
 		EXPECT_EQ(0, running(&out, i));
 		EXPECT_EQ(0, bp_enable(out.fd[i]));
 	}
-	expect_turns(_metadata, &out, &load);
+	expect_rotation(_metadata, &out, &load);
 }
 
-TEST_F(rotation, single_waiting_event_gets_its_turn_when_enabled)
+TEST_F(rotation, single_waiting_event_gets_a_register_when_enabled)
 {
 	struct events late = { }, *e = &self->e;
 	struct load load = { .nr = 9 };
@@ -257,25 +257,25 @@ TEST_F(rotation, single_waiting_event_gets_its_turn_when_enabled)
 	add_disabled(_metadata, &late, flexible(8), self->pid, self->cpu);
 	for (int i = 0; i < 5; i++) {
 		EXPECT_EQ(0, bp_enable(late.fd[0]));
-		ASSERT_TRUE(all_get_a_turn(_metadata, &late, &load));
+		ASSERT_TRUE(all_get_a_register(_metadata, &late, &load));
 		EXPECT_EQ(0, bp_disable(late.fd[0]));
-		ASSERT_TRUE(all_get_a_turn(_metadata, e, &load));
+		ASSERT_TRUE(all_get_a_register(_metadata, e, &load));
 	}
 }
 
-TEST_F(rotation, reset_clears_the_count_and_leaves_the_turns)
+TEST_F(rotation, reset_clears_the_count_and_leaves_the_rotation)
 {
 	struct load load = { .nr = 6 };
 
 	add_words(_metadata, &self->e, flexible, 0, 6, self->pid, self->cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	for (int i = 0; i < 6; i++) {
 		EXPECT_EQ(0, bp_ioctl(self->e.fd[i], PERF_EVENT_IOC_RESET, 0));
 		read_event(_metadata, self->e.fd[i], &self->e.to[i]);
 		EXPECT_EQ(0, self->e.to[i].count);
 		self->e.from[i] = (struct bp_reading){ };
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 FLEXIBLE_FIXTURE(flexible)
@@ -287,7 +287,7 @@ static void store_and_execute(struct load *load)
 	load->rounds++;
 }
 
-TEST_F(flexible, instruction_and_data_breakpoints_take_turns)
+TEST_F(flexible, instruction_and_data_breakpoints_are_multiplexed)
 {
 	struct load load = { .nr = 5, .go_on = store_and_execute };
 	struct perf_event_attr x = flexible(0);
@@ -299,23 +299,23 @@ TEST_F(flexible, instruction_and_data_breakpoints_take_turns)
 		add(_metadata, &self->e, x, 0, -1, -1);
 		add(_metadata, &self->e, flexible(i), 0, -1, -1);
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 /* Events of any CPU and events of this CPU are on one rotation list. */
-TEST_F(flexible, cpu_bound_and_unbound_events_of_a_task_take_turns)
+TEST_F(flexible, cpu_bound_and_unbound_events_of_a_task_are_multiplexed)
 {
 	struct load load = { .nr = 10 };
 
 	ASSERT_EQ(0, bp_pin(cpu));
 	add_words(_metadata, &self->e, flexible, 0, 5, 0, -1);
 	add_words(_metadata, &self->e, flexible, 5, 5, 0, cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	hold(_metadata, BP_SLOTS - 1, 0, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
-TEST_F(flexible, turns_go_on_wherever_the_task_is)
+TEST_F(flexible, rotation_goes_on_wherever_the_task_is)
 {
 	struct load load = { .nr = 8 };
 
@@ -323,26 +323,26 @@ TEST_F(flexible, turns_go_on_wherever_the_task_is)
 	add_words(_metadata, &self->e, flexible, 0, 8, 0, -1);
 	for (int i = 0; i < 8; i++) {
 		ASSERT_EQ(0, bp_pin(cpus.cpu[i % cpus.nr]));
-		ASSERT_TRUE(all_get_a_turn(_metadata, &self->e, &load));
+		ASSERT_TRUE(all_get_a_register(_metadata, &self->e, &load));
 	}
 }
 
 /* The task moves to another CPU more often than its events are rotated. */
-TEST_F(flexible, task_that_moves_all_the_time_gives_all_a_turn)
+TEST_F(flexible, task_that_moves_all_the_time_gives_all_a_register)
 {
 	struct load load = { .nr = 8, .go_on = move_often };
 
 	BP_NEED_CPUS(cpus, 2);
 	add_words(_metadata, &self->e, flexible, 0, 8, 0, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
-TEST_F(flexible, task_that_sleeps_often_gives_all_a_turn)
+TEST_F(flexible, task_that_sleeps_often_gives_all_a_register)
 {
 	struct load load = { .nr = 8, .go_on = sleep_often };
 
 	add_words(_metadata, &self->e, flexible, 0, 8, 0, -1);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 /* The events of a task are not enabled while the task sleeps. */
@@ -357,7 +357,7 @@ TEST_F(flexible, times_stand_still_while_the_task_sleeps)
 	EXPECT_EQ(0, bp_do(&other, 20));
 	bp_wait_for_state(other.pid, 'S');
 	begin(_metadata, e);
-	usleep(5000 * TURN_MS);
+	usleep(5000 * INTERVAL_MS);
 	look(_metadata, e);
 	for (int i = 0; i < 8; i++) {
 		EXPECT_EQ(0, counted(e, i));
@@ -387,7 +387,7 @@ TEST_F(flexible, guaranteed_events_of_another_task_take_no_register)
 }
 
 /* Two tasks on one CPU, each with more breakpoints than there are registers */
-TEST_F(flexible, tasks_that_share_a_cpu_each_have_their_turns)
+TEST_F(flexible, events_of_tasks_that_share_a_cpu_are_multiplexed)
 {
 	struct load there = { .nr = 8 }, load = { .go_on = let_two };
 	struct bp_worker w[2];
@@ -398,12 +398,12 @@ TEST_F(flexible, tasks_that_share_a_cpu_each_have_their_turns)
 		ASSERT_EQ(0, bp_start(&w[i], worker, &there));
 		add_words(_metadata, &self->e, flexible, 0, 8, w[i].pid, -1);
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(0, bp_stop(&w[i]));
 }
 
-TEST_F(flexible, threads_each_have_their_turns)
+TEST_F(flexible, events_of_each_thread_are_multiplexed)
 {
 	struct load there = { .nr = 8 }, load = { .go_on = let_two };
 	struct bp_worker w[2];
@@ -413,7 +413,7 @@ TEST_F(flexible, threads_each_have_their_turns)
 		ASSERT_EQ(0, bp_start_thread(&w[i], worker, &there));
 		add_words(_metadata, &self->e, flexible, 0, 8, w[i].pid, -1);
 	}
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(0, bp_stop(&w[i]));
 }
@@ -437,7 +437,7 @@ TEST_F(flexible, cpu_events_run_while_a_task_with_guaranteed_events_sleeps)
 		 * The events of the CPU get registers again after one interval without
 		 * the task.
 		 */
-		ASSERT_TRUE(all_get_a_turn(_metadata, e, &load));
+		ASSERT_TRUE(all_get_a_register(_metadata, e, &load));
 		go_on_rotations(_metadata, &load, e, 3);
 		expect_missed_nothing(_metadata, e, load.rounds);
 	}

@@ -64,22 +64,22 @@ static void add_all(struct __test_metadata *_metadata, struct events *e,
 	add_words(_metadata, e, flexible, e->nr, variant->of_task, 0, -1);
 }
 
-TEST_F(share, each_event_gets_turns_if_cpu_events_were_opened_first)
+TEST_F(share, each_event_gets_a_register_if_cpu_events_were_opened_first)
 {
 	struct load load = { .nr = number_of(variant) };
 
 	add_all(_metadata, &self->e, variant);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
-TEST_F(share, each_event_gets_turns_if_task_events_were_opened_first)
+TEST_F(share, each_event_gets_a_register_if_task_events_were_opened_first)
 {
 	struct load load = { .nr = number_of(variant) };
 
 	add_words(_metadata, &self->e, flexible, 0, variant->of_task, 0, -1);
 	add_words(_metadata, &self->e, of_process, self->e.nr, variant->of_process, 0, -1);
 	add_words(_metadata, &self->e, flexible, self->e.nr, variant->of_cpu, -1, cpu);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 /*
@@ -96,7 +96,7 @@ TEST_F(share, each_event_gets_a_minimum_share)
 	add_all(_metadata, e, variant);
 	begin(_metadata, e);
 	do {
-		go_on_for(_metadata, &load, e, enabled(e, 0) + 10 * nr * TURN_NS);
+		go_on_for(_metadata, &load, e, enabled(e, 0) + 10 * nr * INTERVAL_NS);
 		look(_metadata, e);
 		least = ~0ULL;
 		for (int i = 0; i < nr; i++)
@@ -110,12 +110,12 @@ TEST_F(share, each_event_gets_a_minimum_share)
 }
 
 /* The task sleeps often: this must not cost its events their registers. */
-TEST_F(share, each_event_gets_turns_if_the_task_sleeps_often)
+TEST_F(share, each_event_gets_a_register_if_the_task_sleeps_often)
 {
 	struct load load = { .nr = number_of(variant), .go_on = sleep_often };
 
 	add_all(_metadata, &self->e, variant);
-	expect_turns(_metadata, &self->e, &load);
+	expect_rotation(_metadata, &self->e, &load);
 }
 
 TEST_HARNESS_MAIN

@@ -45,24 +45,24 @@ FIXTURE_TEARDOWN(hotplug)
 	tear_down(_metadata);
 }
 
-TEST_F(hotplug, turns_go_on_elsewhere_and_when_the_cpu_is_back)
+TEST_F(hotplug, rotation_goes_on_elsewhere_and_when_the_cpu_is_back)
 {
 	struct events *of_task = &self->of_task, *of_cpu = &self->of_cpu;
 
 	add_words(_metadata, of_task, flexible, 0, 6, self->pid, -1);
 	for (int round = 0; round < 3; round++) {
 		add_words(_metadata, of_cpu, flexible, 6, 6, -1, self->cpu);
-		ASSERT_TRUE(all_get_a_turn(_metadata, of_task, &self->load));
-		ASSERT_TRUE(all_get_a_turn(_metadata, of_cpu, &self->load));
+		ASSERT_TRUE(all_get_a_register(_metadata, of_task, &self->load));
+		ASSERT_TRUE(all_get_a_register(_metadata, of_cpu, &self->load));
 		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		EXPECT_EQ(-ENODEV, open_flexible(-1, self->cpu));
-		ASSERT_TRUE(all_get_a_turn(_metadata, of_task, &self->load));
+		ASSERT_TRUE(all_get_a_register(_metadata, of_task, &self->load));
 		look(_metadata, of_cpu);
 		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		look(_metadata, of_cpu);
 		EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, self->cpu));
 		ASSERT_EQ(0, bp_pin_task(self->pid, self->cpu));
-		ASSERT_TRUE(all_get_a_turn(_metadata, of_task, &self->load));
+		ASSERT_TRUE(all_get_a_register(_metadata, of_task, &self->load));
 		close_events(of_cpu);
 		EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, self->cpu));
 	}
@@ -74,8 +74,8 @@ TEST_F(hotplug, events_that_are_closed_meanwhile_give_the_register_back)
 {
 	add_words(_metadata, &self->of_task, flexible, 0, 6, self->pid, -1);
 	add_words(_metadata, &self->of_cpu, flexible, 6, 6, -1, self->cpu);
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_task, &self->load));
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_cpu, &self->load));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->of_task, &self->load));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->of_cpu, &self->load));
 	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 	close_events(&self->of_cpu);
 	close_events(&self->of_task);
@@ -84,8 +84,8 @@ TEST_F(hotplug, events_that_are_closed_meanwhile_give_the_register_back)
 	ASSERT_EQ(0, bp_pin_task(self->pid, self->cpu));
 	add_words(_metadata, &self->of_cpu, flexible, 6, 6, -1, self->cpu);
 	add_words(_metadata, &self->of_task, flexible, 0, 6, self->pid, -1);
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_cpu, &self->load));
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_task, &self->load));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->of_cpu, &self->load));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->of_task, &self->load));
 }
 
 /*
@@ -98,7 +98,7 @@ TEST_F(hotplug, events_of_a_task_bound_to_the_cpu_wait_for_it)
 
 	add_words(_metadata, e, flexible, 0, 6, self->pid, self->cpu);
 	for (int round = 0; round < 2; round++) {
-		ASSERT_TRUE(all_get_a_turn(_metadata, e, &self->load));
+		ASSERT_TRUE(all_get_a_register(_metadata, e, &self->load));
 		ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 		begin(_metadata, e);
 		for (int i = 0; i < 10; i++)
@@ -109,7 +109,7 @@ TEST_F(hotplug, events_of_a_task_bound_to_the_cpu_wait_for_it)
 		ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
 		ASSERT_EQ(0, bp_pin_task(self->pid, self->cpu));
 	}
-	ASSERT_TRUE(all_get_a_turn(_metadata, e, &self->load));
+	ASSERT_TRUE(all_get_a_register(_metadata, e, &self->load));
 }
 
 static int open_close_until(volatile __u64 *stop)
@@ -153,7 +153,7 @@ TEST_F(hotplug, cpu_comes_and_goes_while_tasks_open_and_close)
 		EXPECT_EQ(0, bp_pin_task(pid[i % 3], self->cpu));
 		EXPECT_EQ(0, bp_pin_task(self->pid, self->cpu));
 	}
-	ASSERT_TRUE(all_get_a_turn(_metadata, &self->of_task, &self->load));
+	ASSERT_TRUE(all_get_a_register(_metadata, &self->of_task, &self->load));
 	*self->stop = 1;
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(0, bp_wait(pid[i]));

@@ -489,6 +489,42 @@ TEST_F(hardware, event_moves_a_group_that_counts_no_hits_of_others)
 	}
 }
 
+#define FILE_MAX	"/proc/sys/fs/file-max"
+
+/*
+ * Opens an event that refers to its group leader as AUX event, when no more file can be
+ * opened. Root is exempt from that limit.
+ */
+static int open_without_files(void *arg)
+{
+	struct perf_event_attr *attr = arg;
+	int leader = bp_open(attr, 0, -1);
+
+	if (leader < 0 || bp_write_file(FILE_MAX, "1") || bp_become_nobody())
+		return 255;
+	attr->aux_output = 1;
+	return -bp_open_group(attr, 0, -1, leader, 0);
+}
+
+/* The teardown fails to remove the module of the PMU if an event has not been freed. */
+TEST_F(hardware, aux_event_is_released_if_open_fails_late)
+{
+	struct perf_event_attr aux = self->hw;
+	int status, leader;
+	char file_max[24];
+
+	aux.aux_output = 1;
+	EXPECT_EQ(-EINVAL, bp_open(&aux, 0, -1));
+	leader = bp_open(&self->hw, 0, -1);
+	ASSERT_LE(0, leader);
+	EXPECT_LE(0, bp_open_group(&aux, 0, -1, leader, 0));
+
+	ASSERT_EQ(0, bp_read_file(FILE_MAX, file_max, sizeof(file_max)));
+	status = bp_in_child(open_without_files, &self->hw);
+	ASSERT_EQ(0, bp_write_file(FILE_MAX, file_max));
+	EXPECT_EQ(ENFILE, status);
+}
+
 TEST_F(hardware, event_and_flexible_breakpoint_are_no_group)
 {
 	int hw = bp_open(&self->hw, 0, -1), flexible = bp_open(&self->flexible, 0, -1);

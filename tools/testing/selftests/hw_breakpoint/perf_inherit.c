@@ -154,7 +154,7 @@ TEST_F(inherit, all_registers_are_inherited_together)
 		EXPECT_EQ(MANY, bp_count(fd[i]));
 }
 
-TEST_F(inherit, members_that_take_turns_on_a_cpu_all_count)
+TEST_F(inherit, members_that_share_a_cpu_all_count)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 	struct bp_worker w[4];

@@ -329,6 +329,9 @@ static int modify_as_nobody(void *arg)
 	p->kernel.disabled = 1;
 	if (bp_modify(p->fd, &p->kernel) != -EPERM && bp_modify(p->fd, &p->kernel) != -EACCES)
 		return 2;
+	p->kernel.bp_type ^= HW_BREAKPOINT_R;
+	if (bp_modify(p->fd, &p->kernel) != -EPERM && bp_modify(p->fd, &p->kernel) != -EACCES)
+		return 3;
 	return 0;
 }
 

@@ -163,7 +163,7 @@ static int hit_all_spots(struct __test_metadata *_metadata, FIXTURE_DATA(place) 
 
 /* ----------------------------------------------------- each change in each state */
 
-enum state { ENABLED, SWITCHED_ON, DISABLED, SWITCHED_OFF, AT_NULL, TAKES_TURNS, STATES };
+enum state { ENABLED, SWITCHED_ON, DISABLED, SWITCHED_OFF, AT_NULL, MULTIPLEXED, STATES };
 
 /*
  * Opens a breakpoint on @from and brings it into @state; returns true if it is then
@@ -173,7 +173,7 @@ static bool open_in_state(struct __test_metadata *_metadata, FIXTURE_DATA(place)
 			  struct perf_event_attr *attr, enum state state, int *fd)
 {
 	attr->disabled = state == SWITCHED_ON || state == DISABLED || state == AT_NULL;
-	attr->config = state == TAKES_TURNS ? BP_FLEXIBLE : 0;
+	attr->config = state == MULTIPLEXED ? BP_FLEXIBLE : 0;
 	if (state == AT_NULL)
 		attr->bp_addr = 0;
 	*fd = open_here(self, attr);
@@ -184,7 +184,7 @@ static bool open_in_state(struct __test_metadata *_metadata, FIXTURE_DATA(place)
 		EXPECT_EQ(0, bp_enable(*fd));
 	if (state == SWITCHED_OFF)
 		EXPECT_EQ(0, bp_disable(*fd));
-	return state == ENABLED || state == SWITCHED_ON || state == TAKES_TURNS;
+	return state == ENABLED || state == SWITCHED_ON || state == MULTIPLEXED;
 }
 
 static void change(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
@@ -265,7 +265,7 @@ CHANGE_OF(one_opened_disabled_and_enabled, SWITCHED_ON)
 CHANGE_OF(one_opened_disabled, DISABLED)
 CHANGE_OF(one_opened_enabled_and_disabled, SWITCHED_OFF)
 CHANGE_OF(one_opened_at_address_0, AT_NULL)
-CHANGE_OF(one_that_takes_turns, TAKES_TURNS)
+CHANGE_OF(one_that_is_multiplexed, MULTIPLEXED)
 
 #ifdef __LP64__
 #define ROUNDS	5
@@ -325,6 +325,19 @@ static void spoil_kernel(struct perf_event_attr *attr)
 	attr->bp_type = HW_BREAKPOINT_W;
 }
 
+/* Only the address differs. */
+static void spoil_move(struct perf_event_attr *attr)
+{
+	watch(attr, FIRST_LONG);
+	attr->bp_addr++;
+}
+
+static void spoil_move_to_kernel(struct perf_event_attr *attr)
+{
+	watch(attr, FIRST_LONG);
+	attr->bp_addr = KERNEL_ADDR;
+}
+
 static void spoil_config(struct perf_event_attr *attr)
 {
 	attr->config ^= BP_FLEXIBLE;
@@ -350,6 +363,8 @@ static const struct refusal refusals[] = {
 	{ "type", -EINVAL, spoil_type },
 	{ "alignment", -EINVAL, spoil_alignment },
 	{ "kernel address", -EINVAL, spoil_kernel },
+	{ "move to another alignment", -EINVAL, spoil_move },
+	{ "move to a kernel address", -EINVAL, spoil_move_to_kernel },
 	{ "config", -EINVAL, spoil_config },
 	{ "period", -EINVAL, spoil_period },
 	{ "flag", -EINVAL, spoil_flag },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events of a process that are closed while a hit of theirs waits.
+ * Events of a process that are closed while one of their hits waits.
  *
  * The rule: close() gives the register back at once and on all CPUs, whatever still
  * refers to the event.

@@ -73,68 +73,107 @@ TEST_F(process, each_of_1000_existing_threads_counts)
 }
 
 #define ROUNDS		30
+#define CREATORS	4
+
+struct churn;
+
+/**
+ * struct creator - a thread that creates threads, one after the other
+ * @churn: all of them
+ * @thread: the creator
+ * @step: odd while a thread that it has created may store
+ */
+struct creator {
+	struct churn *churn;
+	pthread_t thread;
+	unsigned int step;
+};
 
 struct churn {
+	struct creator creator[CREATORS];
 	char *mem;
 	int opened;
 	int stop;
-	long stores[ROUNDS + 1];
+	long stores;
 };
 
 /*
- * What a thread stores after it has seen that open has returned is a hit: open returns
- * when the event is in the context of each CPU, and a thread can see it only later. A
- * thread may be late, and store when the event of the next round is open.
+ * A store that a thread makes after it has seen that open returned is a hit: open
+ * returns when the event is in the context of each CPU. A thread may be late, and store
+ * when the event of the next round is open.
  */
 static void *store_if_opened(void *arg)
 {
-	struct churn *churn = arg;
-	int round = __atomic_load_n(&churn->opened, __ATOMIC_ACQUIRE);
+	struct creator *creator = arg;
+	struct churn *churn = creator->churn;
 
-	if (round) {
+	/* Pairs with finish_stores(): that waits for this step, or this sees 0. */
+	__atomic_add_fetch(&creator->step, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&churn->opened, __ATOMIC_SEQ_CST)) {
 		bp_store(churn->mem, 1);
-		__atomic_add_fetch(&churn->stores[round], 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&churn->stores, 1, __ATOMIC_RELAXED);
 	}
+	__atomic_add_fetch(&creator->step, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 static void *create_threads(void *arg)
 {
-	struct churn *churn = arg;
+	struct creator *creator = arg;
 	pthread_t thread;
 
-	while (!__atomic_load_n(&churn->stop, __ATOMIC_RELAXED)) {
-		if (!start_thread(&thread, store_if_opened, churn))
+	while (!__atomic_load_n(&creator->churn->stop, __ATOMIC_RELAXED)) {
+		if (!start_thread(&thread, store_if_opened, creator))
 			pthread_join(thread, NULL);
 	}
 	return NULL;
 }
 
-#define CREATORS	4
+static void start_churn(struct __test_metadata *_metadata, struct churn *churn)
+{
+	for (int i = 0; i < CREATORS; i++) {
+		struct creator *creator = &churn->creator[i];
+
+		creator->churn = churn;
+		ASSERT_EQ(0, start_thread(&creator->thread, create_threads, creator));
+	}
+}
+
+static void stop_churn(struct churn *churn)
+{
+	__atomic_store_n(&churn->stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < CREATORS; i++)
+		pthread_join(churn->creator[i].thread, NULL);
+}
+
+/* Afterwards no thread stores; returns what all have stored. */
+static long finish_stores(struct churn *churn)
+{
+	__atomic_store_n(&churn->opened, 0, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < CREATORS; i++) {
+		unsigned int *step = &churn->creator[i].step;
+		unsigned int now = __atomic_load_n(step, __ATOMIC_SEQ_CST);
+
+		while (now % 2 && __atomic_load_n(step, __ATOMIC_ACQUIRE) == now)
+			sched_yield();
+	}
+	return __atomic_exchange_n(&churn->stores, 0, __ATOMIC_RELAXED);
+}
 
 TEST_F(process, threads_created_during_open_count)
 {
-	pthread_t creator[CREATORS];
 	struct churn churn = { .mem = self->mem };
 
-	for (int i = 0; i < CREATORS; i++)
-		ASSERT_EQ(0, start_thread(&creator[i], create_threads, &churn));
-	for (int round = 1; round <= ROUNDS; round++) {
-		long stores;
-
+	start_churn(_metadata, &churn);
+	for (int round = 0; round < ROUNDS; round++) {
 		open_it(_metadata, self);
-		__atomic_store_n(&churn.opened, round, __ATOMIC_RELEASE);
-		do {
+		__atomic_store_n(&churn.opened, 1, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&churn.stores, __ATOMIC_RELAXED) < 20)
 			sched_yield();
-			stores = __atomic_load_n(&churn.stores[round], __ATOMIC_RELAXED);
-		} while (stores < 20);
-		__atomic_store_n(&churn.opened, 0, __ATOMIC_RELEASE);
-		EXPECT_LE(stores, bp_count(self->fd));
+		EXPECT_EQ(finish_stores(&churn), bp_count(self->fd));
 		close(self->fd);
 	}
-	__atomic_store_n(&churn.stop, 1, __ATOMIC_RELAXED);
-	for (int i = 0; i < CREATORS; i++)
-		pthread_join(creator[i], NULL);
+	stop_churn(&churn);
 }
 
 static int store_here(void *mem)
@@ -162,7 +201,7 @@ TEST_F(process, other_process_does_not_count)
 	EXPECT_EQ(pid, waitpid(pid, NULL, 0));
 	EXPECT_EQ(0, bp_count(self->fd));
 
-	/* It shares the memory, but is a process of its own. */
+	/* With CLONE_VM alone the child shares the memory, but is another process. */
 	pid = clone(store_here, child_stack + sizeof(child_stack), CLONE_VM | SIGCHLD,
 		    self->mem);
 	ASSERT_LT(0, pid);
@@ -173,7 +212,7 @@ TEST_F(process, other_process_does_not_count)
 	EXPECT_EQ(1, bp_count(self->fd));
 }
 
-/* On one CPU the process, another process and the process again: by turns */
+/* The process and another process run alternately on one CPU. */
 TEST_F(process, switches_between_processes_and_threads)
 {
 	struct bp_worker thread, child;
@@ -204,7 +243,7 @@ TEST_F(process, any_thread_names_the_process)
 	bp_do(&second, 2);
 	bp_store_times(self->mem, 1, 4);
 	EXPECT_EQ(7, bp_count(self->fd));
-	/* It does not end with the thread that was named. */
+	/* The event does not end with the thread whose tid was passed to open. */
 	EXPECT_EQ(0, bp_stop(&first));
 	bp_do(&second, 8);
 	EXPECT_EQ(15, bp_count(self->fd));
@@ -305,7 +344,7 @@ TEST_F(process, last_thread_ends_it)
 	bp_do(&child, 3);
 	EXPECT_EQ(0, bp_stop(&child));
 	EXPECT_EQ(3, bp_count(self->fd));
-	/* A dead event holds no register, and does not come back. */
+	/* The event of a process that has exited has no register, and cannot be enabled again. */
 	bp_enable(self->fd);
 	count = bp_count(self->fd);
 	EXPECT_EQ(3, count);
@@ -465,7 +504,7 @@ TEST_F(process, enable_on_exec)
 	exec_by(_metadata, self, false, EXEC_STORES);
 }
 
-/* What its user disables after the exec stays disabled at the next one. */
+/* An event that the user disables after exec stays disabled at the next exec. */
 TEST_F(process, enable_on_exec_is_for_one_exec)
 {
 	struct shared *shared = bp_map_shared();
@@ -600,7 +639,7 @@ static int records_of(struct __test_metadata *_metadata, struct bp_ring *ring,
 	return n;
 }
 
-TEST_F(process, samples_tell_the_thread)
+TEST_F(process, samples_have_the_thread)
 {
 	struct bp_worker thread;
 	struct bp_ring ring;
@@ -651,8 +690,8 @@ TEST_F(process, unsupported_requests_are_refused)
 }
 
 /*
- * Records of the process, and of no other that runs on the CPU. An event for any CPU
- * has no ring buffer; it may ask for records all the same.
+ * The event gets the records of its process, and of no other process that runs on the
+ * CPU. An event for any CPU has no ring buffer, but may set the bits for such records.
  */
 TEST_F(process, side_band_records_are_those_of_its_threads)
 {
@@ -704,7 +743,7 @@ static void *protect_when_told(void *arg)
 	return NULL;
 }
 
-/* A process that is no longer dumpable since its leader has exited, or still is. */
+/* Starts a process whose leader has exited; it then stays dumpable, or does not. */
 static pid_t start_without_leader(bool dumpable)
 {
 	struct shared *shared = bp_map_shared();
@@ -743,7 +782,7 @@ static int open_without_leader(void *arg)
 	return open_and_end(arg, start_without_leader(false)) == -EACCES ? 0 : 2;
 }
 
-/* A zombie tells only whether the process could be watched when it exited. */
+/* The mm of a zombie leader is gone: permission has to be asked for a live thread. */
 TEST_F(process, permission_does_not_depend_on_the_leader)
 {
 	BP_NEED_ROOT();
@@ -838,7 +877,7 @@ TEST_F(process, cpus_that_go_and_return)
 	EXPECT_EQ(0, bp_stop(&thread));
 }
 
-/* The first event of the machine that waits for the CPU */
+/* The event is the first one of a process on the machine, and has to wait for the CPU. */
 TEST_F(process, opened_while_a_cpu_is_offline)
 {
 	int cpu = self->cpus.cpu[self->cpus.nr - 1];
@@ -864,7 +903,7 @@ TEST_F(process, registers_are_shared_with_its_threads_alone)
 	ASSERT_EQ(0, bp_start_thread(&thread, store_times, self->mem));
 	ASSERT_EQ(0, bp_start(&child, store_times, self->mem));
 
-	/* The worst thread has three: one is left for the process. */
+	/* One thread has three breakpoints, so one register is left for the process. */
 	for (int i = 0; i < 3; i++) {
 		fd[i] = bp_open(&plain, thread.pid, -1);
 		ASSERT_LE(0, fd[i]);
@@ -893,7 +932,7 @@ TEST_F(process, registers_are_shared_with_its_threads_alone)
 			EXPECT_EQ(2, bp_free_slots(-1, self->cpus.cpu[1]));
 	}
 
-	/* All count: what was granted is there. */
+	/* All of them count: each request that was granted has a register. */
 	ASSERT_EQ(0, bp_pin_task(thread.pid, self->cpus.cpu[0]));
 	bp_do(&thread, 2);
 	EXPECT_EQ(2, bp_count(self->fd));
@@ -902,7 +941,7 @@ TEST_F(process, registers_are_shared_with_its_threads_alone)
 	EXPECT_EQ(0, bp_stop(&child));
 }
 
-/* What the thread that creates a thread has inherited counts for the new one, too. */
+/* Breakpoints that a thread inherited are inherited by its threads, and have claims there. */
 TEST_F(process, inherited_breakpoints_count)
 {
 	struct perf_event_attr inherited = bp_attr_w(self->mem + 2 * SECOND, 1);
@@ -969,12 +1008,10 @@ TEST_F(process, breakpoints_inherited_from_a_thread_that_is_gone_count)
 /* Closed while threads of the process run, on all CPUs. */
 TEST_F(process, open_and_close_all_the_time)
 {
-	pthread_t creator[CREATORS];
 	struct churn churn = { .mem = self->mem, .opened = 1 };
 	struct perf_event_attr plain = bp_attr_w(self->mem + SECOND, 1);
 
-	for (int i = 0; i < CREATORS; i++)
-		ASSERT_EQ(0, start_thread(&creator[i], create_threads, &churn));
+	start_churn(_metadata, &churn);
 	for (int i = 0; i < 200; i++) {
 		int fd[3];
 
@@ -987,9 +1024,7 @@ TEST_F(process, open_and_close_all_the_time)
 		EXPECT_EQ(1, bp_count(fd[1]));
 		bp_close(fd, 3);
 	}
-	__atomic_store_n(&churn.stop, 1, __ATOMIC_RELAXED);
-	for (int i = 0; i < CREATORS; i++)
-		pthread_join(creator[i], NULL);
+	stop_churn(&churn);
 }
 
 TEST_HARNESS_MAIN

@@ -100,7 +100,7 @@ static struct group_read read_group(int fd)
 	return r;
 }
 
-/* hit_all() has been called @times times. */
+/* Expects the counts after hit_all() has been called @times times. */
 static void expect_counts(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
 			  int nr, int times)
 {
@@ -360,7 +360,7 @@ TEST_F(group, members_go_on_when_the_leader_is_closed)
 		EXPECT_EQ(1, r.nr);
 		EXPECT_EQ(2 * self->nr_cpus * (i + 1), r.cntr[0].value);
 	}
-	/* Each is a single event, which may lead a group. */
+	/* Each member is a single event now, which may lead a group. */
 	EXPECT_EQ(0, bp_disable(self->fd[1]));
 	self->fd[0] = bp_open_group(&self->attr[0], 0, self->cpu, self->fd[1], 0);
 	ASSERT_LE(0, self->fd[0]);
@@ -372,7 +372,7 @@ TEST_F(group, members_go_on_when_the_leader_is_closed)
 	EXPECT_EQ(4 * 3 * self->nr_cpus, read_group(self->fd[2]).cntr[0].value);
 }
 
-/* The CPU does not switch between close() and the stores. */
+/* The members have to be scheduled by close() itself: no context switch follows it. */
 TEST_F(group, members_of_a_disabled_leader_count_when_it_is_closed)
 {
 	ASSERT_EQ(0, bp_pin(self->cpus.cpu[self->cpus.nr - 1]));
@@ -395,7 +395,7 @@ static void run_for(__u64 ns)
 
 #define LONG_NS		(50 * 1000 * 1000ULL)
 
-/* They were not enabled before. */
+/* A member counts as disabled while its leader is disabled. */
 TEST_F(group, members_of_a_disabled_leader_are_timed_from_its_close_on)
 {
 	struct bp_reading r;
@@ -445,7 +445,7 @@ static void *store_until(void *arg)
 	return NULL;
 }
 
-/* The groups of all CPUs are the same whenever they are read. */
+/* Each read finds the same members in the groups of all CPUs. */
 TEST_F(group, is_read_while_members_come_and_go)
 {
 	struct churn churn = { .attr = &self->attr[2], .cpu = self->cpu };
@@ -794,7 +794,7 @@ TEST_F(lost, hits_are_read_for_each_member)
 	EXPECT_EQ(-1, from_pipe);
 	r = read_group(fd[2]);
 	EXPECT_EQ(2, r.nr);
-	/* In place of the ids */
+	/* PERF_FORMAT_LOST instead of PERF_FORMAT_ID: the number of lost hits */
 	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(1, r.cntr[i].value);
 		EXPECT_EQ(i, r.cntr[i].id);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events of a process beside others: what its user and the owners of other events, of
- * tasks and of CPUs, must not notice of each other; see process.h.
+ * Events of a process beside events of other users, of tasks and of CPUs: these must not
+ * delay or disturb each other, nor disclose other tasks; see process.h.
  *
- * Not built as ia32 program, as perf_process_event.c.
+ * Not built as ia32 program, for the reason given in perf_process_event.c.
  */
 #include <linux/userfaultfd.h>
 
@@ -228,7 +228,7 @@ TEST_F(process, concurrent_first_opens_account_all_threads)
 
 	BP_NEED_ROOT();
 	BP_NEED_CPUS(self->cpus, OPENERS);
-	/* The first event of any process takes long. */
+	/* Opening the first event of a process on a machine takes long: do it before. */
 	first = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, first);
 	for (int i = 0; i < 10; i++) {
@@ -244,7 +244,7 @@ TEST_F(process, concurrent_first_opens_account_all_threads)
 
 /* ------------------------------------------------------- multiplexed events of a CPU */
 
-#define TURN_NS		(60 * 1000 * 1000ULL)
+#define INTERVAL_NS		(60 * 1000 * 1000ULL)
 
 static void run_for(__u64 ns)
 {
@@ -255,7 +255,7 @@ static void run_for(__u64 ns)
 }
 
 /* The process keeps one register; multiplexed events of the CPU share the others. */
-TEST_F(process, multiplexed_events_of_a_cpu_take_turns)
+TEST_F(process, multiplexed_events_of_a_cpu_get_registers)
 {
 	struct bp_reading before, after;
 	int fd[BP_SLOTS], own;
@@ -275,10 +275,10 @@ TEST_F(process, multiplexed_events_of_a_cpu_take_turns)
 	}
 	/* The event of the process is scheduled in after the others. */
 	usleep(10000);
-	run_for(TURN_NS / 10);
+	run_for(INTERVAL_NS / 10);
 	for (int i = 0; i < BP_SLOTS; i++) {
 		ASSERT_TRUE(bp_read(fd[i], &before));
-		run_for(TURN_NS);
+		run_for(INTERVAL_NS);
 		bp_store(self->mem, 1);
 		ASSERT_TRUE(bp_read(fd[i], &after));
 		EXPECT_LT(0, after.running - before.running);
@@ -291,7 +291,7 @@ TEST_F(process, multiplexed_events_of_a_cpu_take_turns)
 
 /* ---------------------------------------------------------------------------- secrets */
 
-/* Which tasks other users run on a CPU is not for an unprivileged user to know. */
+/* An unprivileged user must not learn which tasks of other users run on a CPU. */
 TEST_F(process, switch_records_name_no_other_task)
 {
 	union bp_record rec;
@@ -344,7 +344,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	bp_store(traps.mem, 1);
 }
 
-/* The hit that waits is of the address before; the one that counts is the new one. */
+/* A hit of the previous address waits; the hit of the new address must not coalesce. */
 TEST_F(process, hit_after_modify_is_not_merged_with_an_older_hit)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
@@ -369,7 +369,7 @@ TEST_F(process, hit_after_modify_is_not_merged_with_an_older_hit)
 
 /* ------------------------------------------------------------------------- interrupts */
 
-/* Calls of functions by other CPUs that @cpu has taken, -1 if /proc does not tell. */
+/* Number of function call interrupts of a CPU; -1 if /proc does not show it */
 static long nr_calls(struct bp_cpus *cpus, int nr)
 {
 	static char text[65536];
@@ -391,7 +391,7 @@ static long nr_calls(struct bp_cpus *cpus, int nr)
 
 #define CHANGES		100
 
-/* A CPU on which the process does not run is left alone. */
+/* A CPU on which the process does not run gets no interrupt. */
 TEST_F(process, changes_send_no_ipi_to_cpus_of_other_processes)
 {
 	struct bp_worker busy;
@@ -406,7 +406,7 @@ TEST_F(process, changes_send_no_ipi_to_cpus_of_other_processes)
 	self->attr.sample_period = 1;
 	fd = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, fd);
-	/* So that the other CPU has run another process since. */
+	/* The other CPU has run another process since the event was opened. */
 	EXPECT_EQ(1, bp_do(&busy, 1));
 	before = nr_calls(&self->cpus, 1);
 	ASSERT_LE(0, before);
@@ -432,11 +432,11 @@ TEST_F(process, changes_send_no_ipi_to_cpus_of_other_processes)
 	close(fd);
 }
 
-/* ----------------------------------------------------------- what others have to do */
+/* -------------------------------------------------------- cost for other processes */
 
 #define MANY		400
 
-/* Returns how long @cmd changes of the name take, at least. */
+/* Returns the minimum time of @cmd changes of the name. */
 static long rename_often(int cmd, void *unused)
 {
 	__u64 best = -1, time;
@@ -452,7 +452,7 @@ static long rename_often(int cmd, void *unused)
 	return best;
 }
 
-/* Any number of events that ask for records costs other processes nothing. */
+/* Events of a process with side-band records cost other processes nothing. */
 TEST_F(process, side_band_events_are_not_seen_by_other_processes)
 {
 	struct bp_worker other;
@@ -516,7 +516,7 @@ static long nr_sleeps(void)
 #define SWITCHERS	4
 #define ROUNDS		100
 
-/* Nobody waits for the events of the CPU meanwhile. */
+/* Other users open and close events of the CPU meanwhile, and do not wait. */
 TEST_F(process, change_of_a_buffer_does_not_block_others)
 {
 	struct perf_event_attr plain = bp_attr_w(self->mem + 64, 1);
@@ -561,7 +561,7 @@ static long store_on_cpu(int cpu, void *arg)
 	return 0;
 }
 
-/* The file tells what all CPUs have counted, also when no thread is left. */
+/* read() returns the sum of all CPUs, also when no thread is left. */
 TEST_F(process, counts_outlive_the_process)
 {
 	struct bp_worker worker;

@@ -60,7 +60,7 @@ static long signals_of_unblock(struct bp_worker *w)
 
 /* -------------------------------------------------------------------------- limits */
 
-/* A thread that stores as many hits as it can takes nothing from another one. */
+/* A thread whose queue is full does not reduce the queues of other threads. */
 TEST_F(queue, each_thread_stores_its_own_hits)
 {
 	for (int i = 0; i < THREADS; i++) {
@@ -75,7 +75,7 @@ TEST_F(queue, each_thread_stores_its_own_hits)
 		EXPECT_EQ(KEPT_MAX, signals_of_unblock(&self->w[i]));
 	EXPECT_EQ(THREADS * (KEPT_MAX + 3), bp_hits(self->fd).count);
 	EXPECT_EQ(THREADS, bp_hits(self->fd).lost);
-	/* No thread has anything left. */
+	/* No thread has a hit left. */
 	for (int i = 0; i < THREADS; i++) {
 		bp_do(&self->w[i], W_FORGET);
 		EXPECT_EQ(1, bp_do(&self->w[i], W_HIT_0));
@@ -103,7 +103,7 @@ TEST_F(queue, each_event_has_its_own_queue)
 #define FLEXIBLE_EVENTS		8
 #define OF_ALL_EVENTS		(4 * KEPT_MIN)
 
-/* However many events a thread hits, it stores a limited number of hits. */
+/* A thread stores a limited number of hits, of all events together. */
 TEST_F(queue, thread_stores_a_limited_number_of_hits)
 {
 	struct perf_event_attr attr;
@@ -136,7 +136,7 @@ TEST_F(queue, thread_stores_a_limited_number_of_hits)
 	bp_close(fd, FLEXIBLE_EVENTS);
 }
 
-/* An event that does not queue is not hindered, and its hits still coalesce. */
+/* The hits of an event without SIGTRAP_QUEUE coalesce as without a full queue beside it. */
 TEST_F(queue, full_queue_does_not_hinder_other_events)
 {
 	int other;
@@ -319,7 +319,7 @@ TEST_F(queue, two_events_hit_by_one_instruction)
 	EXPECT_EQ(12, n);
 }
 
-/* By the sig_data less DATA(5) */
+/* Descriptors of the events, indexed by sig_data - DATA(5) */
 static int both[2];
 
 static void disable_the_other(int nr)
@@ -390,7 +390,7 @@ TEST_F(queue, close_drops_the_hits_of_all_threads)
 		end_with_hits(_metadata, self, close_and_open);
 }
 
-/* A thread with hits that exits takes them along; the event goes on. */
+/* The hits of a thread that exits are dropped; the event continues to count. */
 TEST_F(queue, exit_drops_the_hits_of_the_thread)
 {
 	struct bp_worker w;

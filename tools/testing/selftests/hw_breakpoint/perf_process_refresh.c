@@ -3,8 +3,8 @@
  * Events of a process with PERF_EVENT_IOC_REFRESH.
  *
  * The rule: the limit counts the overflows of all CPUs together. The access that makes
- * the last one is the last hit, on all CPUs, and sends POLL_HUP; until the event is
- * enabled again.
+ * the last overflow sends POLL_HUP. After that no access is a hit, on any CPU, until the
+ * event is enabled again.
  */
 #include "process.h"
 
@@ -120,7 +120,7 @@ TEST_F(refresh, counts_the_overflows_of_all_cpus)
 	stop_threads(_metadata, self);
 }
 
-TEST_F(refresh, adds_to_what_is_left)
+TEST_F(refresh, adds_to_the_remaining_limit)
 {
 	start_threads(_metadata, self);
 	open_it(_metadata, self);
@@ -242,7 +242,7 @@ static void *store_until_stopped(void *arg)
 	return NULL;
 }
 
-/* Threads that hit on all CPUs at a time make no hit too many. */
+/* Threads that hit on all CPUs at the same time do not exceed the limit. */
 TEST_F(refresh, storm_is_limited_exactly)
 {
 	pthread_t thread[THREADS];

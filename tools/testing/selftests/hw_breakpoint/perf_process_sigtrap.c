@@ -19,7 +19,7 @@ static __thread unsigned long first_data[8];
 
 #define TOGETHER	3
 
-/* What the handler of the first signal does to all events that were hit */
+/* Operation of the handler of the first signal on all events that were hit */
 static int fd_of_all[TOGETHER];
 static void (*do_to_all)(int fd);
 
@@ -338,7 +338,7 @@ static void *close_and_open(void *arg)
 	return NULL;
 }
 
-/* Hits that are under way when their event is closed are of no matter to others. */
+/* Hits whose event is closed before their signals are sent do not affect other events. */
 TEST_F(trap, storm_of_64_threads_while_another_event_is_closed)
 {
 	struct storm storm = { };

@@ -456,7 +456,7 @@ TEST_F(sample, all_fields_at_once_are_where_they_belong)
 }
 
 /* A hit in a system call is a hit in kernel mode, by this task. */
-TEST_F(sample, hit_in_kernel_mode_says_so)
+TEST_F(sample, hit_in_kernel_mode_has_the_kernel_cpumode)
 {
 	struct sample s;
 	int p[2];

@@ -36,7 +36,7 @@ static void hit_in_handler(struct __test_metadata *_metadata, int signals)
 	}
 }
 
-/* Of the hits in a handler, the first gives a signal, after the handler has returned. */
+/* The first hit in a handler gives a signal, after the handler has returned. */
 TEST_F(trap, hits_of_a_handler_coalesce)
 {
 	hit_in_handler(_metadata, 2);
@@ -212,6 +212,74 @@ TEST_F(trap, lost_hits_are_counted_in_their_event)
 	ASSERT_EQ(nr_seen, KEPT_MAX + 20 - bp_hits(self->fd).lost);
 	for (int i = 0; i < nr_seen; i++)
 		expect_word(_metadata, i, i >= nr_seen - 10, ASYNC);
+}
+
+/* Flexible events, so that there are more of them than registers */
+#define MANY			12
+
+static void open_many(struct __test_metadata *_metadata, int fd[MANY])
+{
+	for (int i = 0; i < MANY; i++) {
+		struct perf_event_attr attr = word_attr(i);
+
+		attr.config |= BP_FLEXIBLE;
+		fd[i] = bp_open(&attr, 0, -1);
+		ASSERT_GE(fd[i], 0);
+	}
+}
+
+/* Until each event has been hit more often than it can store. */
+static void fill_all_queues(const int fd[MANY])
+{
+	for (int i = 0; i < MANY; i++) {
+		while (bp_hits(fd[i]).count <= 2 * KEPT_MAX)
+			bp_store(word(i), 1);
+	}
+}
+
+static __u64 kept_of(const int fd[MANY])
+{
+	__u64 kept = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		struct bp_hits hits = bp_hits(fd[i]);
+
+		kept += hits.count - hits.lost;
+	}
+
+	return kept;
+}
+
+/*
+ * The events of a thread have a limit together, too. Hits count until their signals
+ * are sent, or until they are dropped because the event is disabled or closed.
+ */
+TEST_F(trap, queues_of_a_thread_are_bounded)
+{
+	enum { SEND, DISABLE, CLOSE, SEND_AGAIN, ROUNDS };
+	int fd[MANY];
+	bool dropped;
+
+	queue = true;
+	for (int round = SEND; round < ROUNDS; round++) {
+		forget_seen();
+		open_many(_metadata, fd);
+		block();
+		fill_all_queues(fd);
+		EXPECT_EQ(KEPT_OF_THREAD + 1, kept_of(fd));
+		if (round == DISABLE) {
+			for (int i = 0; i < MANY; i++)
+				ASSERT_EQ(0, bp_disable(fd[i]));
+		} else if (round == CLOSE) {
+			bp_close(fd, MANY);
+		}
+		EXPECT_EQ(0, nr_seen);
+		unblock();
+		dropped = round == DISABLE || round == CLOSE;
+		EXPECT_EQ(dropped ? 1 : KEPT_OF_THREAD + 1, nr_seen);
+		if (round != CLOSE)
+			bp_close(fd, MANY);
+	}
 }
 
 /* --------------------------------------------------- other ways to receive signals */

@@ -36,7 +36,7 @@ TEST_F(trap, ignored_hits_of_one_instruction_are_all_dropped)
 	expect_seen(_metadata, 0, word(0), DATA(0), SYNC);
 }
 
-TEST_F(trap, ignoring_drops_what_is_due)
+TEST_F(trap, ignoring_drops_due_hits)
 {
 	ASSERT_EQ(0, watch_words());
 	block();
@@ -86,6 +86,83 @@ TEST_F(trap, blocked_hits_do_not_kill)
 TEST_F(trap, default_action_kills_when_unblocked)
 {
 	EXPECT_EQ(256 + SIGTRAP, bp_in_child(hit_blocked_by_default, (void *)1));
+}
+
+/* ---------------------------------------------------------------- chained handlers */
+
+static struct sigaction earlier;
+
+static volatile int nr_own;
+
+/* Handles the hits with DATA(0). */
+static void handle_or_forward(int sig, siginfo_t *info, void *context)
+{
+	struct trap_info trap;
+
+	memcpy(&trap, info, sizeof(trap));
+	if (trap.code == TRAP_PERF && trap.data == DATA(0))
+		nr_own++;
+	else
+		earlier.sa_sigaction(sig, info, context);
+}
+
+static void chain_handlers(struct __test_metadata *_metadata)
+{
+	struct sigaction sa = {
+		.sa_sigaction	= handle_or_forward,
+		.sa_flags	= SA_SIGINFO | SA_RESTART,
+	};
+
+	nr_own = 0;
+	ASSERT_EQ(0, sigaction(SIGTRAP, &sa, &earlier));
+}
+
+/* A handler forwards what is not its own to the handler that was installed before. */
+TEST_F(trap, handler_forwards_hits_to_an_earlier_one)
+{
+	ASSERT_EQ(0, watch_words());
+	chain_handlers(_metadata);
+	hit_words();
+	EXPECT_EQ(1, nr_own);
+	ASSERT_EQ(2, nr_seen);
+	expect_word(_metadata, 0, 1, SYNC);
+	expect_word(_metadata, 1, 2, SYNC);
+	send_trap_to_self();
+	EXPECT_EQ(1, nr_other);
+
+	/* Hits coalesce whichever handler they are for. */
+	forget_seen();
+	block();
+	bp_store(word(2), 1);
+	bp_store(word(0), 1);
+	unblock();
+	EXPECT_EQ(1, nr_own);
+	ASSERT_EQ(1, nr_seen);
+	expect_word(_metadata, 0, 2, ASYNC);
+
+	ASSERT_EQ(0, sigaction(SIGTRAP, &earlier, NULL));
+	bp_store(word(0), 1);
+	EXPECT_EQ(1, nr_own);
+	ASSERT_EQ(2, nr_seen);
+	expect_word(_metadata, 1, 0, SYNC);
+}
+
+TEST_F(trap, handler_forwards_other_hits_of_the_same_instruction)
+{
+	int n = 0;
+
+	for (int i = 0; i < 3; i++)
+		ASSERT_LE(0, watch_insn(count_insn, DATA(i)));
+	chain_handlers(_metadata);
+	for (int round = 1; round <= 3; round++) {
+		forget_seen();
+		count_func(&n);
+		EXPECT_EQ(round, nr_own);
+		ASSERT_EQ(2, nr_seen);
+		expect_seen(_metadata, 0, count_insn, DATA(1), SYNC);
+		expect_seen(_metadata, 1, count_insn, DATA(2), SYNC);
+	}
+	EXPECT_EQ(3, n);
 }
 
 /* ------------------------------------------------------- changes of the event */

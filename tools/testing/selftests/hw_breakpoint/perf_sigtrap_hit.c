@@ -7,7 +7,7 @@
  */
 #include "sigtrap.h"
 
-TEST_F(trap, signal_tells_the_hit)
+TEST_F(trap, signal_has_the_data_of_the_hit)
 {
 	open_it(_metadata, self);
 	bp_store(word(0), 1);

@@ -410,7 +410,7 @@ TEST_F(insn, tracer_suppresses_all)
 	trace_hits(_metadata, &t, variant->nr);
 }
 
-TEST_F(insn, tracer_sees_what_was_blocked)
+TEST_F(insn, tracer_sees_hits_made_while_blocked)
 {
 	struct tracee t = { .events = variant->nr, .blocked = true };
 

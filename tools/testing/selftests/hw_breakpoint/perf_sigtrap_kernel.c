@@ -237,7 +237,7 @@ TEST_F(kernel, exec_that_fails_signals_its_hits)
 	expect_word(_metadata, 0, 0, SYNC);
 }
 
-static void store_in_turn(int in, int out, int laps, int *bad)
+static void store_alternately(int in, int out, int laps, int *bad)
 {
 	char token;
 
@@ -291,7 +291,7 @@ TEST_F(kernel, hit_of_a_sleeper_is_its_own)
 	pid = bp_fork();
 	ASSERT_GE(pid, 0);
 	if (!pid) {
-		store_in_turn(there[0], self->in[1], TIMES(50), &bad);
+		store_alternately(there[0], self->in[1], TIMES(50), &bad);
 		_exit(bad);
 	}
 	EXPECT_EQ(0, sleep_with_hit(self->in[0], there[1], TIMES(50)));

@@ -44,7 +44,7 @@ static int attach_filter(int fd, int keep)
 	return bpf_attach(bpf_load(BPF_PROG_TYPE_PERF_EVENT, insn, ARRAY_SIZE(insn)), fd, 0);
 }
 
-TEST_F(trap, program_says_which_hits_signal)
+TEST_F(trap, program_decides_which_hits_signal)
 {
 	int link;
 

@@ -20,7 +20,7 @@ static int exec_with_hits_due(void *arg)
 	return exec_self("clean");
 }
 
-TEST_F(trap, exec_drops_what_is_due)
+TEST_F(trap, exec_drops_due_hits)
 {
 	EXPECT_EQ(0, bp_in_child(exec_with_hits_due, NULL));
 	EXPECT_EQ(0, bp_in_child(exec_with_hits_due, (void *)1));
@@ -193,13 +193,13 @@ static int exit_with_hits_due(void *arg)
 	return 0;
 }
 
-TEST_F(trap, exit_drops_what_is_due)
+TEST_F(trap, exit_drops_due_hits)
 {
 	EXPECT_EQ(0, bp_in_child(exit_with_hits_due, (void *)3));
 	EXPECT_EQ(0, bp_in_child(exit_with_hits_due, (void *)40));
 }
 
-TEST_F(trap, death_drops_what_is_due)
+TEST_F(trap, death_drops_due_hits)
 {
 	struct bp_worker w;
 

@@ -65,7 +65,7 @@ TEST_F(trap, new_thread_has_nothing_due)
 	EXPECT_TRUE(words_were_seen(ASYNC));
 }
 
-TEST_F(trap, thread_that_ends_drops_what_is_due)
+TEST_F(trap, thread_that_ends_drops_due_hits)
 {
 	struct bp_worker w;
 
@@ -282,7 +282,7 @@ static int exec_by_a_thread(void *arg)
 	return 1;
 }
 
-TEST_F(trap, exec_by_a_thread_drops_what_is_due)
+TEST_F(trap, exec_by_a_thread_drops_due_hits)
 {
 	EXPECT_EQ(0, bp_in_child(exec_by_a_thread, NULL));
 }

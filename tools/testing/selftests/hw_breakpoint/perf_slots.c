@@ -509,6 +509,60 @@ TEST_F(slots, requests_without_a_free_descriptor_take_no_slot)
 	}
 }
 
+/* -------------------------------------------------------------- the list of claims */
+
+#define CLAIMS_FILE	"/sys/kernel/debug/hw_breakpoint/slots"
+#define KPTR_RESTRICT	"/proc/sys/kernel/kptr_restrict"
+
+/* Number of claims and registers that the kernel lists with @addr */
+static int count_listed(const void *addr)
+{
+	FILE *f = fopen(CLAIMS_FILE, "re");
+	char line[512], text[32];
+	int nr = 0;
+
+	if (!f)
+		return -1;
+	snprintf(text, sizeof(text), " addr=0x%lx ", (unsigned long)addr);
+	while (fgets(line, sizeof(line), f))
+		nr += !!strstr(line, text);
+	fclose(f);
+	return nr;
+}
+
+/* Addresses of the kernel are listed to readers for whom /proc/kallsyms has them. */
+TEST_F(slots, list_hides_addresses_like_kallsyms)
+{
+	struct perf_event_attr kernel;
+	char restricted[16];
+	int shown, hidden;
+	void *addr;
+
+	BP_NEED_ROOT();
+	if (access(CLAIMS_FILE, R_OK))
+		SKIP(return, "the kernel lists no claims");
+	addr = bp_ksym("kernel_kobj");
+	ASSERT_NE(NULL, addr);
+	kernel = bp_attr_w(addr, sizeof(long));
+	kernel.exclude_kernel = 0;
+	ASSERT_EQ(0, bp_pin(self->cpu));
+	ASSERT_LE(0, bp_open(&kernel, -1, self->cpu));
+	ASSERT_LE(0, bp_open(&self->attr, 0, -1));
+	ASSERT_EQ(0, bp_read_file(KPTR_RESTRICT, restricted, sizeof(restricted)));
+
+	/* A claim, and the register of this CPU */
+	EXPECT_EQ(2, count_listed(addr));
+	EXPECT_EQ(2, count_listed(mem));
+	EXPECT_EQ(0, count_listed(NULL));
+	ASSERT_EQ(0, bp_write_file(KPTR_RESTRICT, "2"));
+	shown = count_listed(addr);
+	hidden = count_listed(NULL);
+	EXPECT_EQ(2, count_listed(mem));
+	ASSERT_EQ(0, bp_write_file(KPTR_RESTRICT, restricted));
+	EXPECT_EQ(0, shown);
+	EXPECT_EQ(2, hidden);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "--free"))

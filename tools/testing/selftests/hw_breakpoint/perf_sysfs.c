@@ -170,7 +170,7 @@ TEST_F(sysfs, slots_do_not_change_with_use)
  * caps/verified, which was determined at boot, agrees with a breakpoint that is opened
  * now.
  */
-TEST_F(sysfs, verified_tells_whether_breakpoints_fire)
+TEST_F(sysfs, verified_shows_whether_breakpoints_fire)
 {
 	int fd = bp_open(&self->attr, 0, -1);
 
@@ -190,7 +190,7 @@ TEST_F(sysfs, caps_has_the_documented_files_only)
  * perf_event_mux_interval_ms
  */
 
-TEST_F(sysfs, interval_of_turns_is_what_was_written)
+TEST_F(sysfs, interval_reads_back_as_written)
 {
 	static const char * const good[] = { "1", "20", "4\n", "0x10", "1000" };
 	static const int ms[] = { 1, 20, 4, 16, 1000 };
@@ -299,7 +299,7 @@ static int read_all(void *arg)
 	       count_files(PMU "/format") > 0 ? 0 : 1;
 }
 
-TEST_F(sysfs, everybody_can_read_them)
+TEST_F(sysfs, files_are_readable_by_all_users)
 {
 	BP_NEED_ROOT();
 	EXPECT_EQ(0, bp_as_nobody(read_all, NULL));

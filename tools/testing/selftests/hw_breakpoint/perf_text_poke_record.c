@@ -9,7 +9,7 @@
 #define TEXT_POKE_FIXTURE
 #include "provoke.h"
 
-TEST_F(record, tells_old_and_new_bytes)
+TEST_F(record, has_old_and_new_bytes)
 {
 	struct perf_event_header *h;
 	unsigned char op, byte[2][2];
@@ -43,7 +43,7 @@ TEST_F(record, tells_old_and_new_bytes)
 }
 
 /* There is one record for the instruction, not one for each write. */
-TEST_F(record, tells_a_whole_instruction)
+TEST_F(record, has_a_whole_instruction)
 {
 	static const unsigned char nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	__u64 entry = self->addr - self->offset;
@@ -430,9 +430,8 @@ TEST_F(record, each_of_successive_events_records_all_changes)
 }
 
 /*
- * Whether events record text is a static key, which is text itself. When all events are
- * closed, and requests that were refused were not counted, the key must be off as
- * before.
+ * A static key, which is text itself, is on while events record text. It must be off
+ * again when all events are closed: requests that were refused must not be counted.
  */
 TEST_F(record, leaves_no_changed_text_when_the_last_event_is_closed)
 {

@@ -601,7 +601,7 @@ static int drain_while_running(FIXTURE_DATA(replay) *self, pid_t pid[], int nr)
 {
 	int status, worst = 0, left = nr;
 
-	for (int turn = 1; left; turn++) {
+	for (int round = 1; left; round++) {
 		drain_all(self);
 		for (int i = 0; i < nr; i++) {
 			if (!pid[i] || waitpid(pid[i], &status, WNOHANG) != pid[i])
@@ -613,7 +613,7 @@ static int drain_while_running(FIXTURE_DATA(replay) *self, pid_t pid[], int nr)
 			if (status == KSFT_FAIL || !worst)
 				worst = status;
 		}
-		if (self->hotplug_cpu && turn % 100 == 0 && take_cpu_away_and_back(self))
+		if (self->hotplug_cpu && round % 100 == 0 && take_cpu_away_and_back(self))
 			worst = KSFT_FAIL;
 		usleep(2000);
 	}

@@ -41,27 +41,28 @@ static int load_program(int keep)
 /* The timer ticks on any CPU: the event is opened on each. */
 FIXTURE(wprobe)
 {
+	struct perf_event_attr attr;
 	struct bp_cpus cpus;
 	int fd[BP_MAX_CPUS];
 };
 
 FIXTURE_SETUP(wprobe)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_RAW,
-	};
 	int i;
 
 	BP_NEED_ROOT();
 	ASSERT_EQ(0, bp_write_file(TRACEFS "dynamic_events",
 				   "w:perf_test w@jiffies:8 addr=$addr value=+0($addr):u64"));
-	attr.config = read_id();
+	self->attr = (struct perf_event_attr) {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(self->attr),
+		.config = read_id(),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_RAW,
+	};
 	self->cpus = bp_online_cpus();
 	for (i = 0; i < self->cpus.nr; i++) {
-		self->fd[i] = bp_open(&attr, -1, self->cpus.cpu[i]);
+		self->fd[i] = bp_open(&self->attr, -1, self->cpus.cpu[i]);
 		ASSERT_LE(0, self->fd[i]);
 	}
 }
@@ -90,6 +91,75 @@ TEST_F(wprobe, hits_are_counted)
 	EXPECT_LT(before, count_all(self));
 }
 
+/* Offset of a field in the raw data of a sample, or 0 */
+static unsigned int offset_of(const char *field)
+{
+	char format[4096], *at;
+	unsigned int offset;
+
+	if (bp_read_file(TRACEFS EVENT "format", format, sizeof(format)))
+		return 0;
+	at = strstr(format, field);
+	at = at ? strstr(at, "offset:") : NULL;
+	return at && sscanf(at, "offset:%u", &offset) == 1 ? offset : 0;
+}
+
+/* The last record of a ring */
+static bool last_sample(struct bp_ring *ring, union bp_record *rec)
+{
+	static union bp_record next;
+	bool found = false;
+
+	while (bp_ring_next(ring, &next)) {
+		if (next.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		memcpy(rec, &next, next.header.size);
+		found = true;
+	}
+	return found;
+}
+
+static __u64 raw_field(const union bp_record *rec, unsigned int offset)
+{
+	/* header, u64 ip, u32 size of the raw data */
+	const char *raw = rec->bytes + sizeof(rec->header) + sizeof(__u64) + sizeof(__u32);
+	__u64 value;
+
+	memcpy(&value, raw + offset, sizeof(value));
+	return value;
+}
+
+TEST_F(wprobe, a_sample_has_the_instruction_and_the_arguments)
+{
+	unsigned int ip = offset_of(" __probe_ip;"), addr = offset_of(" addr;");
+	unsigned int value = offset_of(" value;");
+	__u64 jiffies = (unsigned long)bp_ksym("jiffies");
+	static union bp_record rec;
+	struct bp_ring ring[BP_MAX_CPUS];
+	int i, nr = 0;
+
+	ASSERT_NE(0, ip);
+	ASSERT_NE(0, addr);
+	ASSERT_NE(0, value);
+	for (i = 0; i < self->cpus.nr; i++)
+		ASSERT_EQ(0, bp_ring_map(&ring[i], self->fd[i], 8, PROT_READ | PROT_WRITE));
+	usleep(200000);
+	bp_close(self->fd, self->cpus.nr);
+
+	for (i = 0; i < self->cpus.nr; i++) {
+		if (last_sample(&ring[i], &rec)) {
+			nr++;
+			EXPECT_EQ(jiffies, raw_field(&rec, addr));
+			EXPECT_EQ(rec.u64[1], raw_field(&rec, ip));
+			EXPECT_LT(jiffies >> 40 << 40, raw_field(&rec, ip));
+			EXPECT_NE(0, raw_field(&rec, value));
+		}
+		bp_ring_unmap(&ring[i]);
+	}
+	EXPECT_LT(0, nr);
+	self->cpus.nr = 0;
+}
+
 TEST_F(wprobe, an_event_that_perf_has_open_is_busy)
 {
 	EXPECT_EQ(-EBUSY, bp_write_file(TRACEFS "dynamic_events", "-:perf_test"));
@@ -109,10 +179,16 @@ TEST_F(wprobe, a_bpf_program_decides)
 
 	/* The program is removed with the perf event to which it was attached. */
 	close(self->fd[0]);
-	self->fd[0] = self->fd[--self->cpus.nr];
+	self->fd[0] = bp_open(&self->attr, -1, self->cpus.cpu[0]);
+	ASSERT_LE(0, self->fd[0]);
 	before = count_all(self);
 	usleep(200000);
-	EXPECT_LE(before, count_all(self));
+	EXPECT_LT(before, count_all(self));
+
+	ASSERT_EQ(0, bp_ioctl(self->fd[0], PERF_EVENT_IOC_SET_BPF, keep));
+	before = count_all(self);
+	usleep(200000);
+	EXPECT_LT(before, count_all(self));
 	close(drop);
 	close(keep);
 }

@@ -506,7 +506,7 @@ TEST_F(tracee, exec_and_exit_find_disabled_registers)
 	EXPECT_EQ(0, bp_free_slots(self->t.pid, -1));
 }
 
-TEST_F(tracee, full_task_says_enospc)
+TEST_F(tracee, full_task_returns_enospc)
 {
 	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS));
 	EXPECT_EQ(-ENOSPC, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_W, 4)));

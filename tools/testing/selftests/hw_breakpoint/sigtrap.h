@@ -48,6 +48,9 @@
 #define KEPT_MIN		32
 #define KEPT_MAX		33
 
+/* Number of hits of all such events that a thread stores besides the pending signal */
+#define KEPT_OF_THREAD		128
+
 /* ------------------------------------------------------------------ instructions */
 
 #ifdef __i386__

@@ -417,8 +417,8 @@ const char *name_of(unsigned long addr)
 const char *hex(const unsigned char *p, size_t len)
 {
 	static char text[4][64];
-	static int turn;
-	char *buf = text[turn++ % 4];
+	static int next;
+	char *buf = text[next++ % 4];
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < len && i < 16; i++)

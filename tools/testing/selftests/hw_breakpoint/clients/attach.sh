@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # gdb attaches to a program that runs, sets a watchpoint, and leaves it
+# expect: Hardware watchpoint 1: counter
+# expect: New value = 1
+# expect: exit 0
 mkfifo "$tmp/lines"
 ./target wait <"$tmp/lines" >"$tmp/answers" &
 pid=$!

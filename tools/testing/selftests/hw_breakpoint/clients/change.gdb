@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Watchpoints that are disabled, enabled, deleted and set again between two stops
+# expect: Hardware watchpoint 4: pair.second
+# expect: New value = 5
+# expect: breakpoint already hit 3 times
 watch counter
 watch mirror
 run steps

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Conditions, counts and commands of watchpoints and breakpoints
+# expect: counter is 3
+# expect: Breakpoint 3, recurse (n=1) at *
 break main
 run steps
 delete 1

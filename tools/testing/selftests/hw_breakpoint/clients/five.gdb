@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # One watchpoint more than there are registers: gdb says so, and goes on with four
+# expect: You may have requested too many hardware breakpoints/watchpoints.
+# expect: New value = 13
+# expect: Hardware watchpoint 8: counter
 break four
 run steps
 delete 1

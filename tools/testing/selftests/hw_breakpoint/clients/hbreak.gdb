@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Hardware breakpoints, a temporary one, and one beside a watchpoint
+# expect: Hardware assisted breakpoint 2 at *
+# expect: Breakpoint 2, read_back () *
+# expect: Temporary breakpoint 3, sizes () *
+# expect: breakpoint already hit 3 times
 break main
 run steps
 delete 1

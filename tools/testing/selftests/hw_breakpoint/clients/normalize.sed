@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# What is not the same in two runs on one kernel: numbers of processes, times, and
-# addresses that the kernel or the linker of the program chooses.
+# Replaces text that differs between two runs on one kernel: numbers of processes, times,
+# and addresses that the kernel or the linker of the program chooses.
 s/(process|LWP|pid|PID|Process) [0-9]+/\1 PID/g
 s/^(\(gdb\) \+attach) [0-9]+/\1 PID/
 s/\((LWP|process) [0-9]+\)/(\1 PID)/g

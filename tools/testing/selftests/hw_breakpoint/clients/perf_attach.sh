@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Counting in a program that runs
+# expect: 2,mem:*
+# expect: exit 0
 counter=$(./target address counter)
 mkfifo "$tmp/lines"
 ./target wait <"$tmp/lines" >"$tmp/answers" &

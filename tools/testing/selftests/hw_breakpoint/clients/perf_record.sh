@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Samples, their addresses and the functions they are from
+# expect: target mem:0x*:w:u: * add_one
+# expect: target mem:0x*:x:u:
+# expect: 2 *third * add_one
 counter=$(./target address counter)
 pair=$(./target address pair)
 add_one=$(./target address add_one)

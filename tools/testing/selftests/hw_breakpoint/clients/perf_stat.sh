@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # Counts: one event, four, five, groups, kinds of access, children and threads
+# expect: 5,mem:*:w:u
+# expect: 10,mem:*:rw:u
+# expect: 7,mem:*:w:u
+# expect: *(No space left on device)*
+# expect: <not supported>,mem:*:r:u
 counts() { perf stat -x, "$@" 2>&1 | cut -d, -f1,3; }
 counter=$(./target address counter)
 mirror=$(./target address mirror)

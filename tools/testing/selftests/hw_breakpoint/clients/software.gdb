@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Five watchpoints that gdb follows by single steps
+# expect: Watchpoint 6: table[4]
+# expect: New value = 14
 set can-use-hw-watchpoints 0
 break four
 run steps

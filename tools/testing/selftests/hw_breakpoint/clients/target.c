@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The program that debuggers, perf and tracers watch: it accesses its variables in a
- * known order, so that what a client prints is the same in each run. Built without
+ * known order, so that the output of a client is the same in each run. Built without
  * optimization, at a fixed address.
  *
  *   target address NAME   print the address of a variable or function
@@ -14,8 +14,8 @@
  *   target sigtrap        increments counter, each time with a signal of perf
  *
  * Debuggers step over the first instruction of a function that they stop in, and over
- * the one after a call that left the scope of a watchpoint. Neither may access what is
- * watched: emulators fail at a single step over such an instruction.
+ * the one after a call that left the scope of a watchpoint. Neither may access a watched
+ * address: emulators fail at a single step over such an instruction.
  */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
@@ -49,7 +49,7 @@ volatile long sink;
 
 static volatile long idle;
 
-/* What a client stops in before and after the accesses */
+/* Clients stop in this function before and after the accesses. */
 void mark(int number)
 {
 	idle = number;

@@ -17,7 +17,7 @@ expect()
 	done
 }
 
-# run COMMAND...: what it prints goes to $tmp/out. The status is that of the command.
+# run COMMAND...: writes the output of the command to $tmp/out, and returns its status.
 run()
 {
 	"$@" >"$tmp/out" 2>&1 </dev/null

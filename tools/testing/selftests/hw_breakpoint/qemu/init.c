@@ -3,33 +3,33 @@
  * PID 1 of the virtual machine that the breakpoint tests run in, or, in one that
  * boots a distribution, a service of its init.
  *
- * What to do comes from the kernel command line, hwbp.mode= one of:
+ * The kernel command line has the mode, hwbp.mode= one of:
  *
  *   test   run the suites of /etc/hwbp/suites and write one nested KTAP
  *          document to the virtio serial port org.hwbp.verdict, line by line
  *          as the tests go; its last line is END_MARK, and a document without
- *          that line is worth nothing.  hwbp.only= chooses suites, hwbp.tests=
- *          the tests of each by a glob.
+ *          that line is invalid.  hwbp.only= selects suites, hwbp.tests= the
+ *          tests of each suite by a glob.
  *   exec   run the command in /etc/hwbp/argv (NUL-separated words); its output
  *          goes to the ports org.hwbp.out and org.hwbp.err, its exit status
  *          to the verdict port
  *   shell  an interactive shell on the console
  *
- * The console is a log and nothing else: no verdict is ever read from it.
+ * The console is only a log: no result is read from it.
  *
  * The port org.hwbp.pulse gets a line every few seconds of guest time, by which
  * the host sees that the machine makes progress, and how far it is:
  *
  *   UPTIME SUITES-DONE SUITES PASSED FAILED NAME
  *
- * The port org.hwbp.host, where there is one, brings the clock that time limits
- * are measured by: the seconds that the host has given to the emulator, counted
- * in full while nothing else had the host's CPU.  Without that port limits are
- * measured by the clock of the guest.
+ * The port org.hwbp.host, where there is one, brings the clock of time limits:
+ * the seconds that the host has given to the emulator, counted in full while
+ * nothing else had the host's CPU.  Without that port time limits use the clock
+ * of the guest.
  *
- * This program does not judge.  It records what each suite said (its subtests)
- * and how it ended (the "# hwbp: end" line); the host's verdict script weighs
- * both.  The ok or not ok of a suite is only the summary that KTAP wants.
+ * This program records the subtests of each suite and how the suite ended (the
+ * "# hwbp: end" line); the script verdict evaluates both on the host.  The ok or
+ * not ok of a suite is only the summary that KTAP requires.
  */
 
 #define _GNU_SOURCE
@@ -66,7 +66,7 @@
 #define KMEMLEAK_FILE	"/sys/kernel/debug/kmemleak"
 #define END_MARK	"# hwbp: end of document"
 
-#define MAX_SUITES	128
+#define MAX_SUITES	256
 #define MAX_WORDS	32
 
 /* Maximum output of one suite; a suite that prints more is killed. */
