@@ -174,9 +174,9 @@ lint: build/base-src
 	@$(BIN)/export out/series
 	@$(BIN)/lint
 
-# With BOOT_ALL=1 every commit is built completely and booted.
+# With BOOT_ALL=1 the kernel of every commit is built completely, booted and tested.
 bisect: deps-test root
-	@$(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
+	@$(WITH_QEMU) $(STEP) $(BIN)/bisect $(if $(BOOT_ALL),--boot-all) $(if $(STRIDE),--stride $(STRIDE))
 
 arm64: tree
 	@$(BIN)/deps build arm64
@@ -228,7 +228,8 @@ help:
 #: make export    write the series as mails to out/series, and try git am
 #: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series
 #: make docs      build the pages of the series with sphinx: out/docs/html
-#: make bisect    build each commit, boot the first and last; BOOT_ALL=1: boot each
+#: make bisect    build each commit, boot and test the first and last; BOOT_ALL=1: boot
+#:                and test each; what passed is not repeated; STRIDE=n: each nth first
 #: make arm64     cross-build before, without and with the layer
 #: make clean     remove what was built; distclean: the kernel tree, too
 #:
