@@ -91,9 +91,9 @@ shell: out/bzImage root
 	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
 # Run both kernels with 2 and with 4 CPUs, and machines that show that one seed gives
-# one log and that planted faults are found; the last line is the sum. patches/bin/test
-# divides the suites between the two debug machines. With ONLY= the default is one
-# kernel and one number of CPUs.
+# one log and that planted faults are found, and machines with one CPU online; the last
+# line is the sum. patches/bin/test divides the suites between the two debug machines.
+# With ONLY= the default is one kernel and one number of CPUs.
 ifneq ($(ONLY),)
 KERNEL ?= plain
 CPUS ?= 2
@@ -106,7 +106,7 @@ KERNELS := $(or $(KERNEL),plain debug)
 TESTS := $(foreach k,$(filter debug,$(KERNELS)) $(filter-out debug,$(KERNELS)),\
 	$(foreach c,$(or $(CPUS),2 4),$k-$c))
 ifeq ($(ONLY)$(filter host,$(CLOCK))$(TCG_THREAD),)
-TESTS += $(if $(filter plain,$(KERNELS)),repeat-2 plant-2)
+TESTS += $(if $(filter plain,$(KERNELS)),repeat-2 plant-2 onecpu-2)
 endif
 test: deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
