@@ -66,6 +66,14 @@ debug: out/debug/bzImage
 out/debug/bzImage: tree
 	@LOCALVERSION=-hwbp KMAKE="$(DEBUG_KMAKE)" $(STEP) $(BIN)/kernel build/linux build/obj/debug $@ $(DEBUG) $(OURS)
 
+# With BTF, for the tests that need it: make test KERNEL=btf
+.PHONY: deps-btf out/btf/bzImage
+deps-btf:
+	@$(BIN)/deps build btf
+
+out/btf/bzImage: tree deps-btf
+	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/btf $@ $(PLAIN) $(QEMU)/btf.config $(OURS)
+
 base: out/base/bzImage
 out/base/bzImage: build/base-src
 	@$(STEP) $(BIN)/kernel build/base-src build/obj/base-plain $@ $(PLAIN) $(EXTRA_CONFIG)
@@ -100,6 +108,7 @@ CPUS ?= 2
 endif
 IMAGE_plain := out/bzImage
 IMAGE_debug := out/debug/bzImage
+IMAGE_btf := out/btf/bzImage
 KERNELS := $(or $(KERNEL),plain debug)
 # The machines of the debug kernel take longest, so they start first: the shorter ones
 # then keep both cores busy until the end.
@@ -240,8 +249,8 @@ help:
 #: KEEP_TREE=1        build and test what is in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        compiler of the kernels; ACCEL=kvm: use KVM
-#: KERNEL=plain|debug CPUS=n REPEAT=k   make test: kernel, number of CPUs,
-#:                    number of runs
+#: KERNEL=plain|debug|btf CPUS=n REPEAT=k   make test: kernel, number of CPUs,
+#:                    number of runs; btf: plain with BTF, needs pahole
 #: CLOCK=instructions|host   make test: clock of the machines
 #: SEED=n             make test: repeat a run with the seed that it printed
 #: FULL=1             make test: run all suites of the debug kernel with 2 and with 4
