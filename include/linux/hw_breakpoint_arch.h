@@ -97,6 +97,12 @@ static inline struct arch_hw_breakpoint *counter_arch_bp(struct perf_event *bp)
  */
 void perf_bp_event(struct perf_event *bp, struct pt_regs *regs);
 
+/*
+ * A bit of perf_sample_data::sample_flags, which no PERF_SAMPLE_* uses: the hit is the only
+ * cause of an exception that interrupted user mode.
+ */
+#define PERF_SAMPLE_ONLY_CAUSE	BIT_ULL(62)
+
 /**
  * perf_bp_event_at - report a hit of a breakpoint that may have changed since
  * @bp: the breakpoint that was hit
@@ -109,6 +115,19 @@ void perf_bp_event(struct perf_event *bp, struct pt_regs *regs);
  * Context: As perf_bp_event().
  */
 void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
+
+/**
+ * perf_bp_event_only - report the only cause of an exception
+ * @bp: the breakpoint that was hit
+ * @addr: address that it watched at the hit, for the sample
+ * @regs: registers at the hit
+ *
+ * Like perf_bp_event_at(), but may send a signal.  The handler of an exception in user
+ * mode has to run on the stack of the task.
+ *
+ * Context: As perf_bp_event().
+ */
+void perf_bp_event_only(struct perf_event *bp, u64 addr, struct pt_regs *regs);
 
 /* ---- Repointing, see kernel/events/bp_repoint.c ---- */
 
@@ -144,7 +163,8 @@ static inline unsigned int bp_version_index(unsigned long now)
  * @v: filled in
  *
  * A writer that interrupts the reader on this CPU may reuse the entry that is
- * being read; then bp_versions::now has changed, and the reader reads again.
+ * being read; then bp_versions::now has changed, and the reader reads again.  So
+ * data_race() marks the reads of an entry.
  *
  * Context: Any, on the CPU of the event.
  * Return: bp_versions::now of the version in @v.
@@ -157,7 +177,7 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
 	do {
 		now = READ_ONCE(versions->now);
 		barrier();
-		*v = versions->version[bp_version_index(now)];
+		data_race(*v = versions->version[bp_version_index(now)]);
 		barrier();
 	} while (now != READ_ONCE(versions->now));
 

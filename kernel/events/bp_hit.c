@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
+#include "bp_internal.h"
 #include "internal.h"
 #include "process.h"
 
@@ -44,13 +45,26 @@ static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
 	return user_mode(regs) ? bp->attr.exclude_user : bp->attr.exclude_kernel;
 }
 
-/* Out of line: the compiler may zero @data even for hits that only count. */
-static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs)
+/*
+ * A member of a kernel-wide set has no task, no file and no ring buffer. So no signal, BPF
+ * program, auxiliary buffer or reader waits for its overflows: only the handler, a limit
+ * that perf_event_refresh() sets, and the period of a frequency.
+ */
+static bool has_only_handler(const struct perf_event *bp)
 {
+	return bp_is_wide(bp) && !atomic_read(&bp->event_limit) && !bp->attr.freq;
+}
+
+static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_regs *regs,
+				   u64 flags)
+{
+	/* perf reads the other fields only after it has set them. */
+	struct perf_sample_data data __uninitialized;
 	struct hw_perf_event *hwc = &bp->hw;
-	struct perf_sample_data data;
 
 	perf_sample_data_init(&data, addr, hwc->last_period);
+	/* perf_sample_data_init() skips 0. */
+	data.addr = addr;
 	if (hwc->sample_period != 1 || bp->attr.freq) {
 		if (local64_add_negative(1, &hwc->period_left))
 			return;
@@ -58,20 +72,69 @@ static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs 
 		data.period = hwc->last_period;
 	}
 
+	data.sample_flags |= flags;
+
 	/* Do not throttle: a debugger must not miss a hit. */
-	__perf_event_overflow(bp, 0, &data, regs);
+	if (has_only_handler(bp))
+		READ_ONCE(bp->overflow_handler)(bp, &data, regs);
+	else
+		__perf_event_overflow(bp, 0, &data, regs);
+}
+
+/* Out of line: hits that only count need no frame for the sample. */
+static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs)
+{
+	sample(bp, addr, regs, 0);
+}
+
+static noinline void sample_only_cause(struct perf_event *bp, u64 addr, struct pt_regs *regs)
+{
+	sample(bp, addr, regs, PERF_SAMPLE_ONLY_CAUSE);
+}
+
+static __always_inline void count_hit(struct perf_event *bp, u64 addr,
+				      struct pt_regs *regs, bool only)
+{
+	local64_inc(&bp->count);
+	if (!is_sampling_event(bp))
+		return;
+	if (only && user_mode(regs))
+		sample_only_cause(bp, addr, regs);
+	else
+		sample_hit(bp, addr, regs);
+}
+
+static noinline void handle_rare_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
+				     bool only)
+{
+	if (bp_is_for_current(bp))
+		count_hit(bp, addr, regs, only);
+}
+
+/* Only tail calls: then no register has to be saved. */
+static __always_inline void handle_hit(struct perf_event *bp, u64 addr,
+				       struct pt_regs *regs, bool only)
+{
+	struct task_struct *task;
+
+	if ((bp->hw.state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
+		return;
+
+	task = READ_ONCE(bp->ctx->task);
+	if (likely(task ? task == current : !bp->process))
+		count_hit(bp, addr, regs, only);
+	else
+		handle_rare_hit(bp, addr, regs, only);
 }
 
 void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 {
-	if ((bp->hw.state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
-		return;
-	if (!bp_is_for_current(bp))
-		return;
+	handle_hit(bp, addr, regs, false);
+}
 
-	local64_inc(&bp->count);
-	if (is_sampling_event(bp))
-		sample_hit(bp, addr, regs);
+void perf_bp_event_only(struct perf_event *bp, u64 addr, struct pt_regs *regs)
+{
+	handle_hit(bp, addr, regs, true);
 }
 
 void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)

@@ -63,7 +63,7 @@
  * At least one of them sees the store of the other: the repointer kicks the new
  * CPU, or the new CPU makes its event with this version.
  *
- * What can be missed.  When a repointer returns, its own CPU watches the new
+ * Missed accesses.  When a repointer returns, its own CPU watches the new
  * range.  Each other CPU watches the old range until it takes the kick, which
  * it does as soon as its interrupts are on.  A repointer in an arbitrary
  * context cannot wait for that: the other CPU may spin, with interrupts off,
@@ -194,14 +194,25 @@ static __always_inline struct bp_here read_here(const struct bp_wide_cpu *wcpu)
 		here.now = READ_ONCE(versions->now);
 		barrier();
 		v = &versions->version[bp_version_index(here.now)];
-		here.addr = v->range.addr;
-		here.base = v->base;
+		here.addr = data_race(v->range.addr);
+		here.base = data_race(v->base);
 		barrier();
 	} while (here.now != READ_ONCE(versions->now));
 
 	if (likely(READ_ONCE(wcpu->event) && here.base == bp_wide_serial(wcpu->set)))
 		return here;
 	return read_newest_here(wcpu);
+}
+
+/* read_here() without the address */
+static __always_inline struct bp_here read_order_here(const struct bp_wide_cpu *wcpu)
+{
+	struct bp_here here = { .now = READ_ONCE(wcpu->versions.now) };
+
+	/* In this order: a version that is adopted in between changes bp_versions::now. */
+	barrier();
+	here.base = bp_wide_serial(wcpu->set);
+	return here;
 }
 
 /* ---- The events of a set ---- */
@@ -305,7 +316,7 @@ static int publish_local(struct bp_wide_cpu *wcpu, const struct bp_version *v,
 	int err;
 
 	do {
-		here = read_here(wcpu);
+		here = from ? read_here(wcpu) : read_order_here(wcpu);
 		if (from && here.addr != *from)
 			return -EAGAIN;
 		err = bp_publish_version(&wcpu->versions, here.now, v, here.base);
@@ -456,8 +467,8 @@ static void adopt(struct bp_wide_cpu *wcpu)
 
 /*
  * adopt() on the CPU that has published @v as @serial.  A context that interrupted
- * this one after @seen was read may have made this CPU watch something newer, or
- * something for itself: then start from what there is now.
+ * this one after @seen was read may have published a newer version, or a version of
+ * this CPU alone: then start from the version that is current now.
  */
 static void adopt_own(struct bp_wide_cpu *wcpu, const struct bp_version *v, u64 serial,
 		      unsigned long seen)
@@ -553,7 +564,7 @@ static unsigned int own_wide_entry(const struct bp_wide_cpu *wcpu, unsigned int 
 	u64 newest = bp_read_newest(wcpu->set);
 	unsigned int i = 2 * depth;
 
-	/* Equal but for the serial: it is an entry of this CPU. */
+	/* True if the newest version is in entry i of this CPU; any serial matches. */
 	if (newest && newest == pack(bp_newest_serial(newest), raw_smp_processor_id(), i))
 		i++;
 	return i;

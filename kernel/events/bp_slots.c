@@ -39,8 +39,14 @@ static_assert(NR_CPUS <= S16_MAX);
  *
  * 1. A claim of a domain belongs to the shard of the CPU on which it was made,
  *    until it is released.  A request that makes or releases the claim takes the
- *    lock of that shard, then bp_domain::lock.  Two tasks on two CPUs share no
- *    written cache line, unless both are bound to the same third CPU (see 5).
+ *    lock of that shard, then bp_domain::lock.  Two tasks that make and release
+ *    claims on two CPUs write no cache line in common, unless both are bound to the
+ *    same third CPU (see 5).  A release on another CPU, as at the exit of a thread
+ *    whose claims were inherited, writes the shard of the first CPU.  The load of a
+ *    shard is therefore limited to the claims that one CPU can make, on any number
+ *    of CPUs.  A hash of the domain would distribute shards at random: claims of
+ *    tasks on different CPUs would meet in one shard, and a task that opens and
+ *    closes its own breakpoints would take the shard from the CPU that had it last.
  * 2. A request that makes a claim of a CPU or of the machine, or changes any claim,
  *    closes the accounting: it takes bp_slots::lock, then sets bp_shard::closed of
  *    each shard, under the lock of that shard.  The shards are opened again in the
@@ -1199,7 +1205,7 @@ int bp_slots_change_all(struct bp_slots *bs,
 		if (err)
 			break;
 	}
-	/* Changing back cannot fail: the old claims were accounted, and nothing has come in. */
+	/* Changing back cannot fail: no claim was added since the old ones were accounted. */
 	refused = claim;
 	for (claim = next(NULL, arg); err && claim != refused; claim = next(claim, arg)) {
 		if (claim->held)

@@ -52,7 +52,7 @@ struct bp_shard {
 	u32			nr_claims;
 	struct list_head	claims;
 	int			level[BP_SLOTS_CLASSES][BP_LEVELS];
-};
+} ____cacheline_aligned_in_smp;
 
 /**
  * struct bp_cpu_account - the accounting of one class on one CPU

@@ -165,6 +165,26 @@ static void a_disabled_wide_breakpoint_is_silent_until_it_is_enabled(struct kuni
 	bp_test_expect_watched_everywhere(test, &bp_test_words[0], &hits);
 }
 
+/* The handler of a member is called directly, except while it has a limit. */
+static void limit_of_overflows_holds_for_a_wide_member(struct kunit *test)
+{
+	int cpu = bp_test_last_cpu(), left;
+	struct perf_event * __percpu *set;
+	struct bp_test_hits hits = { };
+
+	bp_test_require_hits(test);
+	set = bp_test_watch_all(test, &bp_test_words[0], &hits);
+	KUNIT_ASSERT_EQ(test, perf_event_refresh(bp_test_event_on(set, cpu), 2), 0);
+	for (left = 2; left >= 0; left--) {
+		bp_test_take_hits(&hits);
+		bp_test_write_on(test, cpu, &bp_test_words[0]);
+		KUNIT_EXPECT_EQ_MSG(test, bp_test_take_hits(&hits), !!left, "%d left", left);
+	}
+
+	bp_test_write_on(test, bp_test_first_cpu(), &bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), cpu != bp_test_first_cpu());
+}
+
 static void a_wide_breakpoint_leaves_tasks_the_other_registers(struct kunit *test)
 {
 	struct kthread_worker *worker = bp_test_start_worker(test);
@@ -349,6 +369,7 @@ static struct kunit_case hw_breakpoint_wide_test_cases[] = {
 	KUNIT_CASE(wide_breakpoint_that_perf_refuses_claims_nothing),
 	KUNIT_CASE(modify_user_hw_breakpoint_refuses_a_wide_member),
 	KUNIT_CASE(a_disabled_wide_breakpoint_is_silent_until_it_is_enabled),
+	KUNIT_CASE(limit_of_overflows_holds_for_a_wide_member),
 	KUNIT_CASE(a_wide_breakpoint_leaves_tasks_the_other_registers),
 	KUNIT_CASE_SLOW(no_handler_runs_when_unregister_has_returned),
 	KUNIT_CASE_SLOW(a_cpu_that_comes_back_watches_again),

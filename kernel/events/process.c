@@ -39,7 +39,7 @@ static void disable_at_limit(struct work_struct *work)
 
 	guard(mutex)(&process->mutex);
 	hlist_for_each_entry(head, &process->heads, hlist_entry) {
-		/* This takes ctx->mutex of the head: skip the others. */
+		/* Disabling takes ctx->mutex of the head: do so only at the limit. */
 		if (perf_process_is_over(head))
 			ops->disable_at_limit(head);
 		cond_resched();
@@ -48,7 +48,7 @@ static void disable_at_limit(struct work_struct *work)
 
 void perf_process_disable_soon(struct perf_process *process)
 {
-	/* Unbound: the work waits for other CPUs, and this CPU may be busy for long. */
+	/* The work waits for other CPUs: it must not wait for this CPU, too, which may be busy. */
 	queue_work(system_unbound_wq, &process->limit);
 }
 
@@ -102,8 +102,8 @@ static void publish(struct signal_struct *signal, struct perf_process *process)
 }
 
 /*
- * Returns false if all threads have been released.  They share the siglock, which any
- * other thread leads to.
+ * Returns false if all threads have been released.  All threads share one siglock, and
+ * lock_task_sighand() takes it through any thread that has not been released.
  */
 static bool publish_to_threads(struct signal_struct *signal, struct perf_process *process)
 {

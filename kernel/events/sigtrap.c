@@ -4,7 +4,9 @@
  *
  * An event may be hit in an NMI or with the siglock held, where no signal can
  * be sent. The hit is stored in the event and put on the list of the event's
- * context; task work sends the signal on the way back to user mode.
+ * context; task work sends the signal on the way back to user mode. The exception handler
+ * itself sends it if the hit of a breakpoint is the only cause of an exception in user
+ * mode and no other hit or SIGTRAP of the thread waits.
  *
  * SIGTRAP is a legacy signal: a SIGTRAP that is sent while another one is
  * pending for the thread is dropped. So several hits coalesce into one signal
@@ -38,6 +40,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_arch.h>
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/sched/signal.h>
@@ -446,11 +449,34 @@ static void end_sending(struct process_sending *sending)
 	free_queued(sending->prealloc);
 }
 
+/*
+ * Number of hits of events of a thread that are sent with interrupts off. Without
+ * HW_BREAKPOINT_SIGTRAP_QUEUE an event has one hit due at most, but a thread may have any
+ * number of events.
+ */
+#define SENT_AT_ONCE	32
+
+/* Returns true if more hits can be sent. */
+static bool send_thread_hits(void)
+{
+	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
+	struct perf_event_context *ctx = READ_ONCE(current->perf_event_ctxp);
+	bool more = ctx;
+	int i;
+
+	lockdep_assert_held(siglock());
+
+	for (i = 0; more && i < SENT_AT_ONCE; i++)
+		more = send_first(ctx);
+	return more;
+}
+
+static void add_work(void);
+
 static void send_hits(struct callback_head *work)
 {
 	struct process_sending sending = { };
-	struct perf_event_context *ctx;
-	bool of_process;
+	bool of_process, more;
 
 	/* Drop hits caused by sending itself, or sending never ends. */
 	WRITE_ONCE(current->perf_sigtrap_sending, true);
@@ -463,14 +489,13 @@ static void send_hits(struct callback_head *work)
 	rcu_read_lock();
 	spin_lock_irq(siglock());
 	current->perf_sigtrap_waits = false;
-	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
-	ctx = READ_ONCE(current->perf_event_ctxp);
-	while (ctx && send_first(ctx))
-		;
-	if (unlikely(of_process))
+	more = send_thread_hits();
+	if (unlikely(of_process) && likely(!more))
 		send_process_hits(&sending);
 	spin_unlock_irq(siglock());
 	rcu_read_unlock();
+	if (unlikely(more))
+		add_work();
 
 	barrier();
 	WRITE_ONCE(current->perf_sigtrap_sending, false);
@@ -626,6 +651,44 @@ static void store_hit(struct perf_event *event, const struct perf_sample_data *d
 	add_work();
 }
 
+static bool is_any_due(void)
+{
+	const struct perf_event_context *ctx = READ_ONCE(current->perf_event_ctxp);
+
+	return (ctx && perf_sigtrap_is_due(ctx)) || READ_ONCE(current->perf_process_hits.state);
+}
+
+/*
+ * Sends the signal of a hit in the exception, unless another signal may have to be sent
+ * first. The thread was interrupted in user mode, so it holds no lock. Not on PREEMPT_RT,
+ * where the siglock sleeps.
+ */
+static bool send_at_once(const struct perf_event *event, const struct perf_sample_data *data)
+{
+	struct kernel_siginfo info;
+	struct sigtrap_hit hit;
+	bool now;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) ||
+	    !(data->sample_flags & PERF_SAMPLE_ONLY_CAUSE) || is_any_due())
+		return false;
+
+	fill_in(&hit, event, data, true);
+	describe(&info, &hit, false);
+	/* Drop hits caused by sending, see send_hits(). */
+	WRITE_ONCE(current->perf_sigtrap_sending, true);
+	barrier();
+	spin_lock(siglock());
+	now = !sigismember(&current->pending.signal, SIGTRAP);
+	if (now)
+		send_signal_locked(SIGTRAP, &info, current, PIDTYPE_PID);
+	spin_unlock(siglock());
+	barrier();
+	WRITE_ONCE(current->perf_sigtrap_sending, false);
+
+	return now;
+}
+
 void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 		      struct pt_regs *regs)
 {
@@ -648,10 +711,10 @@ void perf_sigtrap_hit(struct perf_event *event, struct perf_sample_data *data,
 	can_send = (READ_ONCE(ctx->task) == current || event->process) &&
 		   READ_ONCE(event->state) >= PERF_EVENT_STATE_INACTIVE &&
 		   !READ_ONCE(current->perf_sigtrap_sending);
-	if (can_send)
-		store_hit(event, data, regs && user_mode(regs));
-	else
+	if (!can_send)
 		lose_hit(event);
+	else if (!send_at_once(event, data))
+		store_hit(event, data, regs && user_mode(regs));
 	local_irq_restore(flags);
 }
 

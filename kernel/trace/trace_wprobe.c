@@ -76,6 +76,8 @@ struct wprobe_place {
  * @nothing: range that its breakpoints watch while they should watch nothing;
  *	valid while @events is not NULL
  * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
+ * @nowhere: address at which its breakpoints watch nothing
+ * @has_dynamic: it has an argument whose length is known only at a hit, such as a string
  * @tp: name, files and arguments; last, because it ends in an array
  */
 struct trace_wprobe {
@@ -84,7 +86,9 @@ struct trace_wprobe {
 	char				*name;
 	struct perf_event * __percpu	*events;
 	struct bp_version		nothing;
+	unsigned long			nowhere;
 	bool				used_locally;
+	bool				has_dynamic;
 	struct trace_probe		tp;
 };
 
@@ -194,22 +198,35 @@ static bool is_freed(unsigned long addr, const struct module *mod,
  * watched like the address of any other object that has been freed.  The same holds for
  * init memory when it has been freed.
  */
-static bool is_going(unsigned long addr)
+static noinline bool is_in_going_module(unsigned long addr)
 {
 	struct module *mod;
 
-	if (!is_vmalloc_or_module_addr((void *)addr))
-		return false;
 	guard(preempt)();
 	mod = __module_address(addr);
 	return mod && is_freed(addr, mod, READ_ONCE(mod->state));
 }
+
+static bool may_be_in_module(unsigned long addr)
+{
+	return is_vmalloc_or_module_addr((void *)addr);
+}
 #else
-static bool is_going(unsigned long addr)
+static bool is_in_going_module(unsigned long addr)
+{
+	return false;
+}
+
+static bool may_be_in_module(unsigned long addr)
 {
 	return false;
 }
 #endif
+
+static bool is_going(unsigned long addr)
+{
+	return may_be_in_module(addr) && is_in_going_module(addr);
+}
 
 /* ---- Repointing: any context, not preemptible ---- */
 
@@ -265,16 +282,17 @@ static int prepare(const struct trace_wprobe *tw, unsigned long addr,
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 {
 	struct bp_version v __uninitialized;
+	bool in_module = may_be_in_module(addr);
 	int err;
 
-	if (unlikely(is_going(addr)))
+	if (unlikely(in_module && is_in_going_module(addr)))
 		return -EINVAL;
 	err = prepare(tw, addr, &v) ?: repoint(tw, &v, NULL, this_cpu);
-	if (err)
+	if (err || likely(!in_module))
 		return err;
 	/* Pairs with the barrier in leave_module(); for this CPU alone its IPI gives the order. */
 	smp_mb__after_atomic();
-	if (likely(!is_going(addr)))
+	if (likely(!is_in_going_module(addr)))
 		return 0;
 	repoint(tw, &tw->nothing, &addr, this_cpu);
 	return -EINVAL;
@@ -347,26 +365,72 @@ process_fetch_insn(struct fetch_insn *code, void *rec, void *edata, void *dest,
 }
 NOKPROBE_SYMBOL(process_fetch_insn)
 
+/*
+ * Fast path: a register or the watched address, stored as it is.  Returns false, and
+ * stores nothing, for any other argument.
+ */
+static nokprobe_inline bool store_plain_arg(struct fetch_insn *code, struct pt_regs *regs,
+					    struct wprobe_hit *hit, void *dest)
+{
+	unsigned long val;
+
+	if (code[1].op != FETCH_OP_ST_RAW || code[2].op != FETCH_OP_END)
+		return false;
+
+	if (code->op == FETCH_OP_REG)
+		val = regs_get_register(regs, code->param);
+	else if (code->op == FETCH_OP_EDATA)
+		val = *(unsigned long *)((void *)hit + code->offset);
+	else
+		return false;
+
+	fetch_store_raw(val, &code[1], dest);
+	return true;
+}
+
+static nokprobe_inline void
+store_args(struct kprobe_trace_entry_head *entry, struct trace_wprobe *tw,
+	   struct wprobe_hit *hit, struct pt_regs *regs)
+{
+	struct probe_arg *arg, *end = &tw->tp.args[tw->tp.nr_args];
+
+	for (arg = tw->tp.args; arg < end; arg++) {
+		void *dest = (void *)&entry[1] + arg->offset;
+
+		if (!store_plain_arg(arg->code, regs, hit, dest))
+			process_fetch_insn(arg->code, regs, hit, dest, entry);
+	}
+}
+
+static nokprobe_inline int dynamic_size(struct trace_wprobe *tw, struct wprobe_hit *hit,
+					struct pt_regs *regs)
+{
+	return unlikely(tw->has_dynamic) ? __get_data_size(&tw->tp, regs, hit) : 0;
+}
+
 static nokprobe_inline void
 fill_entry(struct kprobe_trace_entry_head *entry, struct trace_wprobe *tw,
 	   struct wprobe_hit *hit, struct pt_regs *regs, int dsize)
 {
 	entry->ip = instruction_pointer(regs);
-	store_trace_args(&entry[1], &tw->tp, regs, hit, sizeof(*entry), dsize);
+	if (unlikely(tw->has_dynamic))
+		store_trace_args(&entry[1], &tw->tp, regs, hit, sizeof(*entry), dsize);
+	else
+		store_args(entry, tw, hit, regs);
 }
 
 static nokprobe_inline void
 trace_hit(struct trace_wprobe *tw, struct wprobe_hit *hit, struct pt_regs *regs,
 	  struct trace_event_file *file)
 {
+	struct trace_event_buffer fbuffer __uninitialized;
 	struct kprobe_trace_entry_head *entry;
-	struct trace_event_buffer fbuffer;
 	int dsize;
 
 	if (trace_trigger_soft_disabled(file))
 		return;
 
-	dsize = __get_data_size(&tw->tp, regs, hit);
+	dsize = dynamic_size(tw, hit, regs);
 	entry = trace_event_buffer_reserve(&fbuffer, file,
 					   sizeof(*entry) + tw->tp.size + dsize);
 	if (!entry)
@@ -376,8 +440,9 @@ trace_hit(struct trace_wprobe *tw, struct wprobe_hit *hit, struct pt_regs *regs,
 	trace_event_buffer_commit(&fbuffer);
 }
 
-static void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
-			struct pt_regs *regs)
+/* Out of line, so that wprobe_hit() need not save registers for it. */
+static noinline void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
+				 struct pt_regs *regs)
 {
 	struct trace_event_call *call = trace_probe_event_call(&tw->tp);
 	struct kprobe_trace_entry_head *entry;
@@ -390,7 +455,7 @@ static void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
 	if (hlist_empty(head))
 		return;
 
-	dsize = __get_data_size(&tw->tp, regs, hit);
+	dsize = dynamic_size(tw, hit, regs);
 	/* perf puts a u32 before the record and requires the sum to be aligned. */
 	size = ALIGN(sizeof(*entry) + tw->tp.size + dsize + sizeof(u32), sizeof(u64));
 	size -= sizeof(u32);
@@ -416,7 +481,7 @@ static void wprobe_hit(struct perf_event *bp, struct perf_sample_data *data,
 	struct event_file_link *link;
 
 	/* Code that reads all memory, such as a dump, also reads wprobe_nowhere. */
-	if (hit.addr == nowhere(tw->place.type))
+	if (hit.addr == tw->nowhere)
 		return;
 
 	if (flags & TP_FLAG_TRACE) {
@@ -871,6 +936,7 @@ static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
 	}
 
 	tw->place = *place;
+	tw->nowhere = nowhere(place->type);
 	dyn_event_init(&tw->devent, &trace_wprobe_ops);
 	call = trace_probe_event_call(&tw->tp);
 	call->flags = TRACE_EVENT_FL_WPROBE;
@@ -895,6 +961,7 @@ static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[
 		/* Resolve arguments of the form @SYMBOL. */
 		if (!err)
 			err = traceprobe_update_arg(&tw->tp.args[i]);
+		tw->has_dynamic |= tw->tp.args[i].dynamic;
 	}
 	traceprobe_finish_parse(&ctx);
 

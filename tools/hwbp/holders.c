@@ -21,8 +21,8 @@
  * @syms: symbols of the process
  * @pid: the process, or SLOTS_NO_TASK for a request for all CPUs
  * @execute: the request is for an instruction
+ * @flexible: the request is flexible
  * @same_pids: pids of the kernel are those of hwbp
- * @claimed: sum of the registers that the holders claim
  * @lines: one line per holder
  * @nr: number of @lines
  * @capacity: capacity of @lines
@@ -32,8 +32,8 @@ struct holders {
 	struct symbols *syms;
 	pid_t pid;
 	bool execute;
+	bool flexible;
 	bool same_pids;
-	uint64_t claimed;
 	char **lines;
 	size_t nr;
 	size_t capacity;
@@ -80,7 +80,6 @@ static void add_holder(struct holders *holders, const struct holding *h)
 	char *owner = slots_owner_text(h->owner, holders->same_pids);
 	char *scope = scope_text(h), *name = name_text(holders, h);
 
-	holders->claimed += h->weight;
 	add_line(holders, xasprintf("  %s: %s%s, %s of %u byte%s at %#" PRIx64 "%s", owner,
 				    h->flexible ? "flexible, " : "", scope, h->type, h->len,
 				    h->len == 1 ? "" : "s", h->address, name));
@@ -89,41 +88,57 @@ static void add_holder(struct holders *holders, const struct holding *h)
 	free(name);
 }
 
-/* A request for a CPU fails because of the tasks that leave no register of the CPU. */
-static bool fills_a_cpu(const struct slots *slots, const struct holding *h)
+/* Flexible claims leave a flexible request the register that they share. */
+static void set_refuses(struct holding *claim, void *arg)
 {
-	const struct slots_task *task = slots_find_task(slots, h->pid);
-	size_t i;
+	const struct holders *holders = arg;
 
-	for (i = 0; i < slots->nr_cpus; i++) {
-		if (slots_holds_on(h, slots->cpus[i].number) &&
-		    slots_full(&slots->cpus[i], task, slots, h->class))
-			return true;
-	}
-	return false;
+	claim->refuses |= !(claim->flexible && holders->flexible);
 }
 
-static bool concerns(const struct holders *holders, const struct holding *h)
+static bool needs_class(const struct holders *holders, int class)
 {
-	const char *class = holders->slots.classes[h->class].name;
+	return strcmp(holders->slots.classes[class].name, holders->execute ? "data" : "inst");
+}
 
-	if (!strcmp(class, holders->execute ? "data" : "inst"))
-		return false;
-	if (h->pid == SLOTS_NO_TASK)
-		return true;
-	if (holders->pid == SLOTS_NO_TASK)
-		return h->process || fills_a_cpu(&holders->slots, h);
-	return h->pid == holders->pid ||
-	       slots_process_of(h->pid, holders->same_pids) == holders->pid;
+/* Find the claims that leave no register while @task runs on @cpu. */
+static void find_on(struct holders *holders, const struct slots_cpu *cpu,
+		    const struct slots_task *task)
+{
+	const struct slots *slots = &holders->slots;
+	unsigned int i;
+
+	for (i = 0; i < slots->nr_classes; i++) {
+		if (needs_class(holders, i) && slots_full(slots, cpu, task, i, holders->flexible))
+			slots_for_each_claim(slots, cpu, task, i, set_refuses, holders);
+	}
+}
+
+/* A request for a CPU needs a register beside each task, one for a process in each thread. */
+static void find_on_cpu(struct holders *holders, const struct slots_cpu *cpu)
+{
+	const struct slots *slots = &holders->slots;
+	size_t i;
+
+	find_on(holders, cpu, NULL);
+	for (i = 0; i < slots->nr_tasks; i++) {
+		if (holders->pid == SLOTS_NO_TASK || holders->pid == slots->tasks[i].process)
+			find_on(holders, cpu, &slots->tasks[i]);
+	}
 }
 
 static void collect(struct holders *holders)
 {
+	const struct slots_cpu others = { .number = SLOTS_OTHER_CPU };
+	const struct slots *slots = &holders->slots;
 	size_t i;
 
-	for (i = 0; i < holders->slots.claims.nr; i++) {
-		if (concerns(holders, &holders->slots.claims.entries[i]))
-			add_holder(holders, &holders->slots.claims.entries[i]);
+	for (i = 0; i < slots->nr_cpus; i++)
+		find_on_cpu(holders, &slots->cpus[i]);
+	find_on_cpu(holders, &others);
+	for (i = 0; i < slots->claims.nr; i++) {
+		if (slots->claims.entries[i].refuses)
+			add_holder(holders, &slots->claims.entries[i]);
 	}
 }
 
@@ -163,23 +178,27 @@ static void die_with_holders(struct holders *holders, const char *what, const ch
 	if (!why) {
 		holders->same_pids = slots_same_pids();
 		collect(holders);
-		if (holders->claimed < nr && !holders->same_pids)
+		if (!holders->nr && !holders->same_pids)
 			why = xstrdup("hwbp is not in the pid namespace of the list");
 	}
 	if (why)
 		die("%s: other breakpoints hold the %u registers\n  %s: %s\n  %s", what, nr,
 		    "their owners are not known", why, advice);
 	/* The list is read after the request has failed. */
-	if (holders->claimed < nr)
-		die("%s, but %s now: try again", what,
-		    holders->nr ? "fewer are held" : "no holder is left");
+	if (!holders->nr)
+		die("%s, but one is now: try again", what);
 	die("%s, all %u are held:%s\n  %s", what, nr, join_lines(holders), advice);
 }
 
 void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,
 		 bool flexible)
 {
-	struct holders holders = { .syms = syms, .pid = pid, .execute = execute };
+	struct holders holders = {
+		.syms = syms,
+		.pid = pid,
+		.execute = execute,
+		.flexible = flexible,
+	};
 
 	die_with_holders(&holders, xasprintf("%s: no debug register available in process %d",
 					     loc->text, pid), advice(flexible));

@@ -98,10 +98,18 @@ static char *verb_names(void)
 	return names;
 }
 
+/* Run the verb argv[0]. */
+static int run_verb(int argc, const char **argv)
+{
+	const struct verb *verb = find_verb(argv[0]);
+
+	if (!verb)
+		die("unknown verb '%s': use %s (see hwbp --help)", argv[0], verb_names());
+	return verb->run(argc, argv);
+}
+
 int main(int argc, const char **argv)
 {
-	const struct verb *verb;
-
 	exec_cmd_init("hwbp", "", "", "HWBP_EXEC_PATH");
 	pager_init("HWBP_PAGER");
 	if (!argv[1]) {
@@ -109,6 +117,10 @@ int main(int argc, const char **argv)
 		return EXIT_HWBP;
 	}
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		const char *help[] = { argv[2], "--help", NULL };
+
+		if (argv[2])
+			return run_verb(2, help);
 		print_usage(stdout);
 		return 0;
 	}
@@ -116,8 +128,5 @@ int main(int argc, const char **argv)
 		list_verbs();
 		return 0;
 	}
-	verb = find_verb(argv[1]);
-	if (!verb)
-		die("unknown verb '%s': use %s (see hwbp --help)", argv[1], verb_names());
-	return verb->run(argc - 1, argv + 1);
+	return run_verb(argc - 1, argv + 1);
 }

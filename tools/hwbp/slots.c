@@ -439,6 +439,7 @@ static struct slots_task *task_of(struct slots *slots, const struct holding *h)
 /* Let each CPU and task refer to its part of the sorted lists. */
 static void assign_parts(struct slots *slots)
 {
+	bool same_pids = slots_same_pids();
 	size_t i;
 
 	for (i = 0; i < slots->claims.nr; i++) {
@@ -456,6 +457,8 @@ static void assign_parts(struct slots *slots)
 
 		extend(&find_cpu(slots, h->cpu)->registers, h);
 	}
+	for (i = 0; i < slots->nr_tasks; i++)
+		slots->tasks[i].process = slots_process_of(slots->tasks[i].pid, same_pids);
 }
 
 static void read_file(struct slots *slots, const char *path, FILE *f)
@@ -513,36 +516,59 @@ bool slots_holds_on(const struct holding *claim, int cpu)
 	return claim->cpu == SLOTS_ANY_CPU || claim->cpu == cpu;
 }
 
-/* Add up the claims of @class that apply to @cpu. */
-static void add_up(const struct holding_list *claims, int cpu, int class, uint64_t *guaranteed,
-		   bool *flexible)
+static void for_each_of(const struct holding_list *claims, int cpu, int class, bool process,
+			void (*func)(struct holding *claim, void *arg), void *arg)
 {
 	size_t i;
 
 	for (i = 0; i < claims->nr; i++) {
-		const struct holding *h = &claims->entries[i];
+		struct holding *h = &claims->entries[i];
 
-		if (h->class != class || !slots_holds_on(h, cpu))
-			continue;
-		if (h->flexible)
-			*flexible = true;
-		else
-			*guaranteed += h->weight;
+		if (h->class == class && slots_holds_on(h, cpu) && (h->process || !process))
+			func(h, arg);
 	}
 }
 
-/* The kernel's rule: all flexible claims that can meet on a CPU count as one register. */
-bool slots_full(const struct slots_cpu *cpu, const struct slots_task *task,
-		const struct slots *slots, int class)
+void slots_for_each_claim(const struct slots *slots, const struct slots_cpu *cpu,
+			  const struct slots_task *task, int class,
+			  void (*func)(struct holding *claim, void *arg), void *arg)
 {
-	uint64_t guaranteed = 0;
-	bool flexible = false;
+	const struct slots_task *leader = NULL;
 
-	add_up(&slots->wide, cpu->number, class, &guaranteed, &flexible);
-	add_up(&cpu->claims, cpu->number, class, &guaranteed, &flexible);
-	if (task)
-		add_up(&task->claims, cpu->number, class, &guaranteed, &flexible);
-	return guaranteed + flexible >= slots->classes[class].slots;
+	for_each_of(&slots->wide, cpu->number, class, false, func, arg);
+	for_each_of(&cpu->claims, cpu->number, class, false, func, arg);
+	if (!task)
+		return;
+	for_each_of(&task->claims, cpu->number, class, false, func, arg);
+	if (task->process != task->pid)
+		leader = slots_find_task(slots, task->process);
+	if (leader)
+		for_each_of(&leader->claims, cpu->number, class, true, func, arg);
+}
+
+struct sum {
+	uint64_t guaranteed;
+	bool flexible;
+};
+
+static void add_up(struct holding *claim, void *arg)
+{
+	struct sum *sum = arg;
+
+	if (claim->flexible)
+		sum->flexible = true;
+	else
+		sum->guaranteed += claim->weight;
+}
+
+/* The kernel's rule: all flexible claims that can meet on a CPU count as one register. */
+bool slots_full(const struct slots *slots, const struct slots_cpu *cpu,
+		const struct slots_task *task, int class, bool flexible)
+{
+	struct sum sum = { 0 };
+
+	slots_for_each_claim(slots, cpu, task, class, add_up, &sum);
+	return sum.guaranteed + (sum.flexible && !flexible) >= slots->classes[class].slots;
 }
 
 /* ---- tasks and owners ---- */

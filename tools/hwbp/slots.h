@@ -41,6 +41,7 @@ struct slots_class {
  * @len: length of the watched range
  * @address: watched address
  * @name: symbol at @address; not set by slots_read()
+ * @refuses: claim: it is a reason to refuse a request; not set by slots_read()
  * @owner: owner of the breakpoint, as the kernel prints it
  */
 struct holding {
@@ -57,6 +58,7 @@ struct holding {
 	unsigned int len;
 	uint64_t address;
 	char *name;
+	bool refuses;
 	char *owner;
 };
 
@@ -81,11 +83,13 @@ struct slots_cpu {
 /**
  * struct slots_task - a task that has claims
  * @pid: thread ID in the initial pid namespace
+ * @process: process ID of the task; @pid if that is not known
  * @comm: name of the task, printable
- * @claims: claims of the task
+ * @claims: claims of the task; those of a process are with the task that leads it
  */
 struct slots_task {
 	pid_t pid;
+	pid_t process;
 	const char *comm;
 	struct holding_list claims;
 };
@@ -146,10 +150,15 @@ const struct slots_task *slots_find_task(const struct slots *slots, pid_t pid);
 bool slots_holds_on(const struct holding *claim, int cpu);
 
 /*
- * Returns true if one more guaranteed claim of @task for @cpu would fail. A NULL @task
- * stands for a task without claims.
+ * Call @func for each claim of @class that needs registers of @cpu while @task runs there.
+ * A NULL @task stands for a task without claims.
  */
-bool slots_full(const struct slots_cpu *cpu, const struct slots_task *task,
-		const struct slots *slots, int class);
+void slots_for_each_claim(const struct slots *slots, const struct slots_cpu *cpu,
+			  const struct slots_task *task, int class,
+			  void (*func)(struct holding *claim, void *arg), void *arg);
+
+/* Returns true if one more claim of @class of @task for @cpu would fail. */
+bool slots_full(const struct slots *slots, const struct slots_cpu *cpu,
+		const struct slots_task *task, int class, bool flexible);
 
 #endif

@@ -18,16 +18,6 @@
 #define MAX_NAME	40
 
 /**
- * struct shown_task - a task that is shown
- * @task: the task and its claims
- * @process: process ID of the task; its thread ID if that is not known
- */
-struct shown_task {
-	const struct slots_task *task;
-	pid_t process;
-};
-
-/**
  * struct view - the claims and registers to show
  * @slots: all claims and registers
  * @process: -p: show only this task, or the threads of this process; 0 for all
@@ -45,7 +35,7 @@ struct view {
 	pid_t process;
 	int cpu;
 	bool same_pids;
-	struct shown_task *tasks;
+	const struct slots_task **tasks;
 	size_t nr_tasks;
 	size_t tasks_room;
 	struct symbols *syms;
@@ -96,16 +86,14 @@ static void choose_tasks(struct view *view)
 	size_t i;
 
 	for (i = 0; i < view->slots.nr_tasks; i++) {
-		struct shown_task shown = { .task = &view->slots.tasks[i] };
-		const struct holding_list *claims = &shown.task->claims;
+		const struct slots_task *task = &view->slots.tasks[i];
 
-		if (!nr_wanted(view, claims, false) && !nr_wanted(view, claims, true))
+		if (!nr_wanted(view, &task->claims, false) && !nr_wanted(view, &task->claims, true))
 			continue;
-		shown.process = slots_process_of(shown.task->pid, view->same_pids);
-		if (!wants_process(view, shown.task->pid, shown.process))
+		if (!wants_process(view, task->pid, task->process))
 			continue;
 		GROW(view->tasks, view->nr_tasks, view->tasks_room);
-		view->tasks[view->nr_tasks++] = shown;
+		view->tasks[view->nr_tasks++] = task;
 	}
 }
 
@@ -216,7 +204,7 @@ static void find_names(struct view *view)
 	for (i = 0; !view->process && i < view->slots.wide.nr; i++)
 		set_name(view, &view->slots.wide.entries[i]);
 	for (i = 0; i < view->nr_tasks; i++)
-		name_task(view, view->tasks[i].task);
+		name_task(view, view->tasks[i]);
 	for (i = 0; i < view->slots.nr_cpus; i++) {
 		if (wants_cpu(view, &view->slots.cpus[i]))
 			name_cpu(view, &view->slots.cpus[i]);
@@ -377,14 +365,13 @@ static void print_cpu(const struct view *view, const struct slots_cpu *cpu)
 	putchar('\n');
 }
 
-static void print_task(const struct view *view, const struct shown_task *shown)
+static void print_task(const struct view *view, const struct slots_task *task)
 {
-	const struct slots_task *task = shown->task;
 	size_t i;
 
 	printf("task %d (%s)", task->pid, task->comm);
-	if (shown->process != task->pid)
-		printf(", a thread of %d", shown->process);
+	if (task->process != task->pid)
+		printf(", a thread of %d", task->process);
 	print_counts(view, &task->claims);
 	for (i = 0; i < task->claims.nr; i++) {
 		if (wants_claim(view, &task->claims.entries[i]))
@@ -408,7 +395,7 @@ static const struct slots_task *find_full_task(const struct slots *slots,
 	size_t i;
 
 	for (i = 0; i < slots->nr_tasks; i++) {
-		if (slots_full(cpu, &slots->tasks[i], slots, class))
+		if (slots_full(slots, cpu, &slots->tasks[i], class, false))
 			return &slots->tasks[i];
 	}
 	return NULL;
@@ -419,7 +406,7 @@ static void print_full_cpu(const struct view *view, const struct slots_cpu *cpu,
 {
 	const struct slots *slots = &view->slots;
 	const struct slots_task *task = NULL;
-	bool alone = slots_full(cpu, NULL, slots, class);
+	bool alone = slots_full(slots, cpu, NULL, class, false);
 
 	if (!alone)
 		task = find_full_task(slots, cpu, class);
@@ -455,7 +442,7 @@ static char *full_cpus(const struct view *view, const struct slots_task *task, i
 	for (i = 0; i < slots->nr_cpus; i++) {
 		const struct slots_cpu *cpu = &slots->cpus[i];
 
-		if (!wants_cpu(view, cpu) || !slots_full(cpu, task, slots, class))
+		if (!wants_cpu(view, cpu) || !slots_full(slots, cpu, task, class, false))
 			continue;
 		if (first >= 0 && cpu->number != last + 1)
 			list = append_range(list, first, last);
@@ -470,7 +457,7 @@ static void print_full_task(const struct view *view, const struct slots_task *ta
 {
 	const struct slots_cpu other = { .number = SLOTS_OTHER_CPU };
 	const struct slots *slots = &view->slots;
-	bool everywhere = slots_full(&other, task, slots, class);
+	bool everywhere = slots_full(slots, &other, task, class, false);
 	char *cpus = everywhere ? xstrdup("") : full_cpus(view, task, class);
 
 	if (everywhere || *cpus) {
@@ -498,7 +485,7 @@ static void print_full(const struct view *view)
 	}
 	for (i = 0; i < view->nr_tasks; i++) {
 		for (class = 0; class < slots->nr_classes; class++)
-			print_full_task(view, view->tasks[i].task, class);
+			print_full_task(view, view->tasks[i], class);
 	}
 }
 
@@ -516,7 +503,7 @@ static void print_view(const struct view *view)
 			print_cpu(view, &view->slots.cpus[i]);
 	}
 	for (i = 0; i < view->nr_tasks; i++)
-		print_task(view, &view->tasks[i]);
+		print_task(view, view->tasks[i]);
 	if (view->process && !view->nr_tasks)
 		printf("task %d: no claims%s\n", view->process,
 		       view->cpu == SLOTS_ANY_CPU ? "" : " there");
@@ -568,8 +555,10 @@ static void json_claim(const struct view *view, const struct holding *h)
 
 	json_holder(&json, "cpu", h->cpu, h->cpu != SLOTS_ANY_CPU);
 	json_holder(&json, "tid", h->pid, h->pid != SLOTS_NO_TASK);
-	if (h->pid != SLOTS_NO_TASK)
+	if (h->pid != SLOTS_NO_TASK) {
+		json_bool(&json, "process", h->process);
 		json_string(&json, "comm", h->comm);
+	}
 	json_int(&json, "registers", h->weight);
 	json_breakpoint(&json, view, h);
 	json_end(&json);
@@ -623,7 +612,7 @@ static void json_view(const struct view *view)
 			json_cpu(view, &view->slots.cpus[i]);
 	}
 	for (i = 0; i < view->nr_tasks; i++)
-		json_claims(view, &view->tasks[i].task->claims);
+		json_claims(view, &view->tasks[i]->claims);
 }
 
 void slots_report(const struct slots_options *opt)

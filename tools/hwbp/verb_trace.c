@@ -17,6 +17,7 @@
 #include "json.h"
 #include "loop.h"
 #include "options.h"
+#include "slots.h"
 #include "util.h"
 #include "verb.h"
 
@@ -359,6 +360,27 @@ static void set_up(struct trace *t)
 
 /* ---- hits ---- */
 
+/*
+ * Copy of @task, "comm-pid"; to be freed. The trace has "<...>" if the kernel did not record
+ * the name, for example that of a thread that has not been switched since the event was
+ * enabled: look it up.
+ */
+static char *named_task(const char *task)
+{
+	static const char unknown[] = "<...>-";
+	char *path, *comm, *named;
+
+	if (strncmp(task, unknown, strlen(unknown)) || !slots_same_pids())
+		return xstrdup(task);
+	task += strlen(unknown);
+	path = xasprintf("/proc/%s/comm", task);
+	comm = read_line_of(path);
+	named = xasprintf("%s-%s", comm ? comm : "<...>", task);
+	free(comm);
+	free(path);
+	return named;
+}
+
 /* @args is "addr=0x... value=0x..."; an instruction has no value. */
 static void json_hit(const struct trace *t, const char *time, char *task, int cpu,
 		     const char *args, const char *symbol)
@@ -388,7 +410,7 @@ static void json_hit(const struct trace *t, const char *time, char *task, int cp
 static void show_line(struct trace *t, char *line)
 {
 	char *mark = xasprintf(": %s: (", t->name), *rest = strstr(line, mark), *cpu, *time;
-	char *symbol, *args;
+	char *symbol, *args, *task;
 
 	if (rest) {
 		*rest = '\0';
@@ -404,12 +426,14 @@ static void show_line(struct trace *t, char *line)
 			line[strcspn(line, "\t\n")] = '\0';
 			while (*line && line[strlen(line) - 1] == ' ')
 				line[strlen(line) - 1] = '\0';
+			task = named_task(line);
 			t->nr++;
 			if (t->json)
-				json_hit(t, time + 1, line, atoi(cpu), args + 2, symbol);
+				json_hit(t, time + 1, task, atoi(cpu), args + 2, symbol);
 			else
 				fprintf(t->out, "%14s  %-20s cpu %d  %s  %s\n", time + 1,
-					printable(line), atoi(cpu), args + 2, symbol);
+					printable(task), atoi(cpu), args + 2, symbol);
+			free(task);
 		}
 	} else if (strstr(line, "LOST") && t->json) {
 		struct json json = json_begin(t->out, "lost");

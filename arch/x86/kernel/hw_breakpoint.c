@@ -112,6 +112,7 @@ struct bp_reg {
  * @syncing: an update of the registers is under way
  * @repointed: a breakpoint in @wanted may have a new version
  * @suspended: write no register: the code that cleared DR7 loads all of them
+ * @loading: the registers are being loaded from @reg
  * @debugging: nesting depth of the kernel debugger on this CPU; the debugger
  *	may debug itself
  * @entered_suspended: DR7 was clear when the debugger was entered: the code that
@@ -128,6 +129,7 @@ struct cpu_regs {
 	bool				syncing;
 	bool				repointed;
 	bool				suspended;
+	bool				loading;
 	unsigned int			debugging;
 	bool				entered_suspended;
 };
@@ -153,7 +155,13 @@ static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
 static bool debugger_wants;
 
 /* The largest address mask of this processor (AMD with BPEXT), 0 if it has none */
+#ifdef CONFIG_X86_HW_BREAKPOINT_KUNIT_TEST
+/* A test of masks on other processors changes it. */
+u32 hw_breakpoint_addr_mask_max;
+#define addr_mask_max	hw_breakpoint_addr_mask_max
+#else
 static u32 addr_mask_max __ro_after_init;
+#endif
 
 /* Bounds of all static per-CPU data, as soon as they are known */
 static unsigned long percpu_start __ro_after_init;
@@ -254,13 +262,13 @@ static __always_inline void load_armed_slot(struct cpu_regs *regs, int slot)
  * If this function interrupted write_dr7(), cpu_dr7 already covers the value
  * that write_dr7() will write: leave cpu_dr7 alone.
  */
-noinstr void hw_breakpoint_load(void)
+static __always_inline void load_until_unchanged(struct cpu_regs *regs)
 {
-	struct cpu_regs *regs = raw_cpu_ptr(&cpu_regs);
 	unsigned long dr7;
 	int slot;
 
 	for (;;) {
+		WRITE_ONCE(regs->loading, true);
 		this_cpu_write(cpu_dr7_changed, false);
 		barrier();
 		dr7 = this_cpu_read(cpu_dr7_armed);
@@ -275,6 +283,8 @@ noinstr void hw_breakpoint_load(void)
 			continue;
 		set_debugreg(dr7, 7);
 		barrier();
+		WRITE_ONCE(regs->loading, false);
+		barrier();
 		if (likely(!this_cpu_read(cpu_dr7_changed)))
 			return;
 		hw_breakpoint_disable();
@@ -282,18 +292,42 @@ noinstr void hw_breakpoint_load(void)
 }
 
 /*
+ * If the caller interrupted a load, let that load begin again: the interrupted code may
+ * have read cpu_dr7_armed before it changed. To load the registers here and to set
+ * cpu_dr7_changed is not enough, because another NMI that finds DR7 armed then would
+ * clear cpu_dr7_changed.
+ */
+static __always_inline bool leave_to_interrupted_load(const struct cpu_regs *regs)
+{
+	if (likely(!READ_ONCE(regs->loading)))
+		return false;
+	this_cpu_write(cpu_dr7_changed, true);
+	return true;
+}
+
+noinstr void hw_breakpoint_load(void)
+{
+	struct cpu_regs *regs = raw_cpu_ptr(&cpu_regs);
+
+	if (!leave_to_interrupted_load(regs))
+		load_until_unchanged(regs);
+}
+
+/*
  * An NMI may have loaded the registers since this CPU left the outermost section, and may
- * do so until the flag is cleared. After that it finds DR7 clear, as in
- * hw_breakpoint_load().
+ * do so until @loading is set: clear DR7 after that.
  */
 noinstr void hw_breakpoint_load_late(void)
 {
-	hw_breakpoint_disable();
-	barrier();
+	struct cpu_regs *regs = raw_cpu_ptr(&cpu_regs);
+
 	this_cpu_and(cpu_db_sections, ~DB_SECTION_LOADS);
-	hw_breakpoint_load();
-	/* This NMI may have interrupted code that has already read cpu_dr7_armed. */
-	this_cpu_write(cpu_dr7_changed, true);
+	if (leave_to_interrupted_load(regs))
+		return;
+	WRITE_ONCE(regs->loading, true);
+	barrier();
+	hw_breakpoint_disable();
+	load_until_unchanged(regs);
 }
 
 /* Returns true if the interrupted code has cleared DR7 and will restore it. */
@@ -616,9 +650,9 @@ static __always_inline void apply_version(struct arch_hw_breakpoint *hw,
 		now = READ_ONCE(versions->now);
 		barrier();
 		new = &versions->version[bp_version_index(now)];
-		hw->address = new->hw.address;
-		hw->mask = new->hw.mask;
-		hw->ctl = new->hw.ctl;
+		hw->address = data_race(new->hw.address);
+		hw->mask = data_race(new->hw.mask);
+		hw->ctl = data_race(new->hw.ctl);
 		barrier();
 	} while (now != READ_ONCE(versions->now));
 }
@@ -940,6 +974,7 @@ void hw_breakpoint_cpu_init(void)
 	regs->open = false;
 	regs->syncing = false;
 	regs->suspended = false;
+	regs->loading = false;
 	regs->debugging = 0;
 	regs->entered_suspended = false;
 	/* Reset clears the address registers, but not the masks. */
@@ -1076,9 +1111,11 @@ core_initcall(hw_breakpoint_setup);
  * Handles the hit of one slot.
  * @armed: cpu_dr7_armed at the start of the trap
  * @reg: hardware view of @slot at the start of the trap
+ * @only: the #DB has no other cause
  */
 static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6, int slot,
-				       unsigned long armed, const struct bp_reg *reg)
+				       unsigned long armed, const struct bp_reg *reg,
+				       bool only)
 {
 	bool execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
 
@@ -1112,7 +1149,9 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 	if (!reg->event && !user_mode(regs))
 		return;
 	*dr6 &= ~(DR_TRAP0 << slot);
-	if (reg->event)
+	if (reg->event && only)
+		perf_bp_event_only(reg->event, reg->hw.address, regs);
+	else if (reg->event)
 		perf_bp_event_at(reg->event, reg->hw.address, regs);
 }
 
@@ -1121,28 +1160,28 @@ static noinline void handle_hits(const struct cpu_regs *cpu, struct pt_regs *reg
 				 unsigned long *dr6, unsigned long hits,
 				 unsigned long armed)
 {
-	struct bp_reg was[HBP_NUM];
+	struct bp_reg was[HBP_NUM] __uninitialized;
 	int slot;
 
 	for_each_slot(slot, hits)
 		was[slot] = cpu->reg[slot];
 	for_each_slot(slot, hits)
-		handle_hit(regs, dr6, slot, armed, &was[slot]);
+		handle_hit(regs, dr6, slot, armed, &was[slot], false);
 }
 
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 {
 	struct cpu_regs *cpu = this_cpu_ptr(&cpu_regs);
 	unsigned long hits = *dr6 & DR_TRAP_BITS, armed;
-	struct bp_reg was;
+	struct bp_reg was __uninitialized;
 
 	if (!hits)
 		return false;
 
 	armed = this_cpu_read(cpu_dr7_armed);
-	if (likely(is_power_of_2(hits))) {
+	if (likely(is_power_of_2(*dr6))) {
 		was = cpu->reg[__ffs(hits)];
-		handle_hit(regs, dr6, __ffs(hits), armed, &was);
+		handle_hit(regs, dr6, __ffs(hits), armed, &was, true);
 	} else {
 		handle_hits(cpu, regs, dr6, hits, armed);
 	}
@@ -1445,6 +1484,9 @@ int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
 
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw)
 {
+	/* Without a mask a range has at most 8 bytes. */
+	if (likely(!hw->mask && hw->address <= TASK_SIZE_MAX - 8))
+		return 0;
 	/* An aligned range does not wrap. */
 	return hw->address + watched_bytes(hw) - 1 >= TASK_SIZE_MAX;
 }

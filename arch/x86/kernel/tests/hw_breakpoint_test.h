@@ -28,6 +28,9 @@
 
 #define DR_TEST_WORDS	8
 
+/* In hw_breakpoint.c: the largest address mask */
+extern u32 hw_breakpoint_addr_mask_max;
+
 /* The memory that is watched */
 extern unsigned long dr_test_words[DR_TEST_WORDS];
 
@@ -39,10 +42,16 @@ struct dr_test_regs {
 	int		cpu;
 };
 
-/* struct dr_test_hits - number of hits, and where the last one was */
+/**
+ * struct dr_test_hits - hits of one breakpoint
+ * @nr: number of hits
+ * @ip: where the last one was
+ * @sample_flags: perf_sample_data::sample_flags of the last one
+ */
 struct dr_test_hits {
 	atomic_t	nr;
 	unsigned long	ip;
+	u64		sample_flags;
 };
 
 /**
@@ -90,6 +99,9 @@ int dr_test_verdict(u64 addr, u64 len, u32 type);
 /* List of a debugger without breakpoints */
 extern const struct arch_hw_breakpoint *const dr_test_no_list[HBP_NUM];
 unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const list[HBP_NUM]);
+
+bool dr_test_on_nmi_stack(const struct pt_regs *regs);
+bool dr_test_on_db_stack(const struct pt_regs *regs);
 
 int dr_test_init(struct kunit *test);
 void dr_test_exit(struct kunit *test);

@@ -8,9 +8,11 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include <asm/cpu_entry_area.h>
+
 #include "hw_breakpoint_test.h"
 
-unsigned long dr_test_words[DR_TEST_WORDS];
+unsigned long dr_test_words[DR_TEST_WORDS] __aligned(sizeof(long) * DR_TEST_WORDS);
 
 /* ---- Accesses and hits ---- */
 
@@ -32,6 +34,7 @@ void dr_test_record_hit(struct perf_event *bp, struct perf_sample_data *data,
 
 	atomic_inc(&hits->nr);
 	hits->ip = instruction_pointer(regs);
+	hits->sample_flags = data->sample_flags;
 }
 
 int dr_test_take_hits(struct dr_test *f, int i)
@@ -224,6 +227,18 @@ unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const
 	for (i = 0; i < HBP_NUM; i++)
 		hw_breakpoint_debugger_set(i, list[i]);
 	return hw_breakpoint_debugger_leave();
+}
+
+/* ---- Stacks of exceptions ---- */
+
+bool dr_test_on_nmi_stack(const struct pt_regs *regs)
+{
+	return regs->sp >= __this_cpu_ist_bottom_va(NMI) && regs->sp <= __this_cpu_ist_top_va(NMI);
+}
+
+bool dr_test_on_db_stack(const struct pt_regs *regs)
+{
+	return regs->sp >= __this_cpu_ist_bottom_va(DB) && regs->sp <= __this_cpu_ist_top_va(DB);
 }
 
 /* ---- Begin and end of a case ---- */

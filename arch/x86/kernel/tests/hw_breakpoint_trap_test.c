@@ -36,9 +36,14 @@
  * @bp: the breakpoint
  * @attr: attributes between which the notifier switches
  * @ctl: control field for each element of @attr
+ * @mask: contents of the address mask registers
+ * @armed: DR7 is not clear, except in a trap
+ * @loads: the return from the last step may have loaded the masks of armed slots
  * @now: index of the current element of @attr
  * @every_step: count all steps, not only writes of debug registers
  * @when: number of the step at which @bp is repointed, as an NMI would do there
+ * @last: this step is the last one: the return from a later one would load the registers
+ *	and hide that the code does not
  * @count: number of steps so far
  * @mixed: number of writes of DR7 that would arm the address of one element of
  *	@attr with the control field of the other
@@ -52,9 +57,13 @@ struct stepper {
 	struct perf_event	*bp;
 	struct perf_event_attr	attr[2];
 	unsigned int		ctl[2];
+	u32			mask[HBP_NUM];
+	bool			armed;
+	bool			loads;
 	int			now;
 	bool			every_step;
 	int			when;
+	bool			last;
 	int			count;
 	int			mixed;
 	const struct arch_hw_breakpoint	*change;
@@ -77,14 +86,62 @@ static int debugreg_written(struct pt_regs *regs, unsigned long *value)
 	return X86_MODRM_REG(insn.modrm.value);
 }
 
-static bool is_wanted(const struct stepper *st, unsigned long addr, unsigned int ctl)
+/* Returns which address mask register the next instruction writes; -1 for none. */
+static int mask_written(struct pt_regs *regs)
+{
+	struct insn insn;
+
+	if (insn_decode_kernel(&insn, (void *)regs->ip) ||
+	    insn.opcode.bytes[0] != 0x0f || insn.opcode.bytes[1] != 0x30)
+		return -1;
+
+	if (regs->cx == MSR_F16H_DR0_ADDR_MASK)
+		return 0;
+	return regs->cx >= MSR_F16H_DR1_ADDR_MASK && regs->cx <= MSR_F16H_DR3_ADDR_MASK ?
+	       regs->cx - MSR_F16H_DR1_ADDR_MASK + 1 : -1;
+}
+
+/*
+ * The masks are followed here, because an emulator may not have them. A step sees each
+ * instruction that writes one; those of the return from a step are complete at the next.
+ */
+static void follow_masks(struct stepper *st, unsigned int slots)
+{
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (slots & BIT(slot))
+			st->mask[slot] = amd_get_dr_addr_mask(slot);
+	}
+}
+
+static unsigned int armed_slots(void)
+{
+	unsigned long dr7 = this_cpu_read(cpu_dr7_armed);
+	unsigned int slots = 0;
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM; slot++)
+		slots |= dr7_enabled(dr7, slot) ? BIT(slot) : 0;
+
+	return slots;
+}
+
+static u32 mask_of(const struct perf_event_attr *attr)
+{
+	return attr->bp_len > sizeof(long) ? attr->bp_len - 1 : 0;
+}
+
+static bool is_wanted(const struct stepper *st, unsigned long addr, unsigned int ctl, u32 mask)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		if (addr == st->attr[i].bp_addr && ctl == st->ctl[i])
+		if (addr == st->attr[i].bp_addr && ctl == st->ctl[i] &&
+		    mask == mask_of(&st->attr[i]))
 			return true;
-		if (st->change && addr == st->change[i].address && ctl == st->change[i].ctl)
+		if (st->change && addr == st->change[i].address && ctl == st->change[i].ctl &&
+		    mask == st->change[i].mask)
 			return true;
 	}
 
@@ -99,7 +156,7 @@ static bool is_mixed(const struct stepper *st, unsigned long dr7)
 	dr_test_read_regs(&regs);
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		if (dr7_enabled(dr7, slot) &&
-		    !is_wanted(st, regs.addr[slot], dr7_ctl(dr7, slot)))
+		    !is_wanted(st, regs.addr[slot], dr7_ctl(dr7, slot), st->mask[slot]))
 			return true;
 	}
 
@@ -111,12 +168,15 @@ static int step_trap(struct notifier_block *nb, unsigned long val, void *data)
 	struct stepper *st = container_of(nb, struct stepper, nb);
 	struct die_args *args = data;
 	unsigned long *dr6 = (unsigned long *)args->err, value;
-	int reg;
+	int reg, slot;
 
 	if (val != DIE_DEBUG || !(*dr6 & DR_STEP))
 		return NOTIFY_DONE;
 	*dr6 &= ~DR_STEP;
 
+	if (st->loads)
+		follow_masks(st, armed_slots());
+	st->loads = false;
 	/* Armed until this trap; a repoint leaves the registers to the return from it. */
 	if (st->change)
 		st->mixed += is_mixed(st, this_cpu_read(cpu_dr7_armed));
@@ -124,12 +184,19 @@ static int step_trap(struct notifier_block *nb, unsigned long val, void *data)
 	if ((reg >= 0 || st->every_step) && st->count++ == st->when) {
 		st->now = !st->now;
 		modify_wide_hw_breakpoint_local(st->bp, &st->attr[st->now]);
+		st->loads = st->armed;
+		if (st->last)
+			args->regs->flags &= ~X86_EFLAGS_TF;
 	}
 	if (reg == 7) {
 		st->mixed += is_mixed(st, value);
 		st->dark += !(value & DR7_ENABLE_ALL);
+		st->armed = value & DR7_ENABLE_ALL;
 	}
 	st->writes += reg >= 0;
+	slot = mask_written(args->regs);
+	if (slot >= 0)
+		st->mask[slot] = args->regs->ax;
 
 	return NOTIFY_STOP;
 }
@@ -166,7 +233,9 @@ static void expect_never_mixed(struct kunit *test, struct stepper *st, const cha
 	for (st->when = 0; ; st->when++) {
 		st->count = 0;
 		st->mixed = 0;
+		st->armed = false;
 		local_irq_disable();
+		follow_masks(st, BIT(HBP_NUM) - 1);
 		dr7 = 0;
 		if (load == load_by_debugger)
 			hw_breakpoint_debugger_enter();
@@ -183,20 +252,47 @@ static void expect_never_mixed(struct kunit *test, struct stepper *st, const cha
 		KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "%s, %d", what, st->when);
 		KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), 1, "%s, %d", what, st->when);
 		KUNIT_EXPECT_GE_MSG(test, slot, 0, "%s, %d", what, st->when);
-		if (slot >= 0)
+		if (slot >= 0) {
 			KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), st->ctl[st->now]);
+			KUNIT_EXPECT_EQ_MSG(test, (u32)amd_get_dr_addr_mask(slot),
+					    mask_of(&st->attr[st->now]), "%s, %d", what, st->when);
+		}
 		if (st->count <= st->when)
 			break;
 	}
 	KUNIT_EXPECT_GT_MSG(test, st->when, 1, "%s", what);
 }
 
-static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test)
+/* Repoints a breakpoint from @st->attr[0] to the other one, and back. */
+static void expect_repoints_never_mix(struct kunit *test, struct stepper *st)
 {
 	struct dr_test *f = test->priv;
 	struct perf_event * __percpu *set;
+	int i;
+
+	st->nb.notifier_call = step_trap;
+	st->nb.priority = INT_MAX;
+	set = register_wide_hw_breakpoint(&st->attr[0], dr_test_record_hit, &f->hits[0]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
+	st->bp = *per_cpu_ptr(set, f->cpu);
+	register_die_notifier(&st->nb);
+
+	for (i = 0; i < 2; i++) {
+		st->last = i;
+		st->every_step = true;
+		expect_never_mixed(test, st, "local_db_restore", load_by_db_restore);
+		st->every_step = false;
+		expect_never_mixed(test, st, "hw_breakpoint_restore", load_by_restore);
+		expect_never_mixed(test, st, "hw_breakpoint_debugger_leave", load_by_debugger);
+	}
+
+	unregister_die_notifier(&st->nb);
+	unregister_wide_hw_breakpoint(set);
+}
+
+static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test)
+{
 	struct stepper st = {
-		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
 		.attr	= {
 			dr_test_watch((void *)&dr_test_words[0] + 7, 1, HW_BREAKPOINT_W),
 			dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_RW),
@@ -204,19 +300,49 @@ static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test
 		.ctl	= { DR_LEN_1 | DR_RW_WRITE, DR_LEN_8 | DR_RW_READ },
 	};
 
-	set = register_wide_hw_breakpoint(&st.attr[0], dr_test_record_hit, &f->hits[0]);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
-	st.bp = *per_cpu_ptr(set, f->cpu);
-	register_die_notifier(&st.nb);
+	expect_repoints_never_mix(test, &st);
+}
 
-	st.every_step = true;
-	expect_never_mixed(test, &st, "local_db_restore", load_by_db_restore);
-	st.every_step = false;
-	expect_never_mixed(test, &st, "hw_breakpoint_restore", load_by_restore);
-	expect_never_mixed(test, &st, "hw_breakpoint_debugger_leave", load_by_debugger);
+static u8 mask_range[128] __aligned(128);
 
-	unregister_die_notifier(&st.nb);
-	unregister_wide_hw_breakpoint(set);
+/* Skips the case if writes of address mask registers fault. Returns the previous maximum. */
+static u32 pretend_masks(struct kunit *test)
+{
+	u32 max = hw_breakpoint_addr_mask_max;
+
+	if (!IS_ENABLED(CONFIG_CPU_SUP_AMD) || wrmsrl_safe(MSR_F16H_DR0_ADDR_MASK, 0))
+		kunit_skip(test, "no address masks, and writes of them fault");
+	hw_breakpoint_addr_mask_max = 4095;
+	return max;
+}
+
+static void expect_no_masks(struct kunit *test, u32 max)
+{
+	int slot;
+
+	for (slot = 0; slot < HBP_NUM; slot++)
+		KUNIT_EXPECT_EQ(test, amd_get_dr_addr_mask(slot), 0UL);
+	hw_breakpoint_addr_mask_max = max;
+}
+
+static void repoint_at_any_instruction_never_mixes_masks(struct kunit *test)
+{
+	struct stepper st = {
+		.attr	= {
+			dr_test_watch(mask_range, 64, HW_BREAKPOINT_W),
+			dr_test_watch(&mask_range[64], 8, HW_BREAKPOINT_W),
+		},
+		.ctl	= { DR_LEN_1 | DR_RW_WRITE, DR_LEN_8 | DR_RW_WRITE },
+	};
+	u32 max = pretend_masks(test);
+
+	expect_repoints_never_mix(test, &st);
+	/* A mask that is not 0 is replaced by another one. */
+	st.attr[1].bp_len = 16;
+	st.ctl[1] = st.ctl[0];
+	st.now = 0;
+	expect_repoints_never_mix(test, &st);
+	expect_no_masks(test, max);
 }
 
 /**
@@ -226,6 +352,8 @@ static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test
  * @when: number of the step of the second stop
  * @count: number of steps so far
  * @twice: stop at the first step, too
+ * @before: set a breakpoint and remove it before the first step
+ * @last: end the single steps at the second stop, see struct stepper
  */
 struct stopper {
 	struct notifier_block		nb;
@@ -233,6 +361,8 @@ struct stopper {
 	int				when;
 	int				count;
 	bool				twice;
+	bool				before;
+	bool				last;
 };
 
 static void debugger_sets(const struct arch_hw_breakpoint *hw)
@@ -252,10 +382,13 @@ static int stopper_trap(struct notifier_block *nb, unsigned long val, void *data
 	if (val != DIE_DEBUG || !(*dr6 & DR_STEP))
 		return NOTIFY_DONE;
 	*dr6 &= ~DR_STEP;
-	if (stop->count == stop->when)
+	if (stop->count == stop->when) {
 		debugger_sets(&stop->hw[1]);
-	else if (!stop->count && stop->twice)
+		if (stop->last)
+			args->regs->flags &= ~X86_EFLAGS_TF;
+	} else if (!stop->count && stop->twice) {
 		debugger_sets(&stop->hw[0]);
+	}
 	stop->count++;
 
 	return NOTIFY_STOP;
@@ -271,6 +404,10 @@ static bool expect_last_stop_to_count(struct kunit *test, struct stopper *stop)
 	stop->count = 0;
 	local_irq_disable();
 	dr7 = local_db_save();
+	if (stop->before) {
+		debugger_sets(&stop->hw[0]);
+		debugger_sets(NULL);
+	}
 	step_through(load_by_db_restore, dr7);
 	dr_test_read_regs(&regs);
 	debugger_sets(NULL);
@@ -302,8 +439,10 @@ static void debugger_change_at_any_instruction_of_restore_is_armed(struct kunit 
 						    HW_BREAKPOINT_W, &stop.hw[i]), 0);
 	register_die_notifier(&stop.nb);
 
-	for (i = 0; i < 2; i++) {
-		stop.twice = i;
+	for (i = 0; i < 8; i++) {
+		stop.twice = i & 1;
+		stop.before = i & 2;
+		stop.last = i & 4;
 		for (stop.when = 0; expect_last_stop_to_count(test, &stop); stop.when++)
 			;
 		KUNIT_EXPECT_GT(test, stop.when, 3);
@@ -335,7 +474,9 @@ static void expect_both_changes(struct kunit *test, struct stepper *st, struct c
 	st->mixed = 0;
 	st->writes = 0;
 	st->dark = 0;
+	st->armed = true;
 	local_irq_disable();
+	follow_masks(st, BIT(HBP_NUM) - 1);
 	step_through(load_by_change, (unsigned long)change);
 	dr_test_read_regs(&regs);
 	local_irq_enable();
@@ -355,7 +496,7 @@ static void expect_both_changes(struct kunit *test, struct stepper *st, struct c
 }
 
 /*
- * Changes a breakpoint to @len bytes of type @type at word 3, and back to word 2, again
+ * Changes a breakpoint to @len bytes of type @type at word 4, and back to word 2, again
  * and again; another breakpoint is repointed at each instruction of the change.
  */
 static void expect_changes_write(struct kunit *test, u64 len, u32 type, int writes)
@@ -380,7 +521,7 @@ static void expect_changes_write(struct kunit *test, u64 len, u32 type, int writ
 	st.bp = *per_cpu_ptr(set, f->cpu);
 	change.bp = dr_test_arm_word(test, 2);
 	hw[0] = change.bp->hw.info;
-	KUNIT_EXPECT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[3], len, type, &hw[1]),
+	KUNIT_EXPECT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[4], len, type, &hw[1]),
 			0);
 	register_die_notifier(&st.nb);
 
@@ -406,6 +547,16 @@ static void repoint_during_move_of_another_breakpoint_is_applied(struct kunit *t
 static void repoint_during_change_of_another_breakpoint_is_applied(struct kunit *test)
 {
 	expect_changes_write(test, 4, HW_BREAKPOINT_RW, 3);
+}
+
+/* The mask is set, and reset, while the slot is disarmed. */
+static void repoint_during_change_of_another_mask_is_applied(struct kunit *test)
+{
+	u32 max = pretend_masks(test);
+
+	expect_changes_write(test, 16, HW_BREAKPOINT_W, 3);
+	dr_test_drop(test, 2);
+	expect_no_masks(test, max);
 }
 
 /* ---- Cases: data that NMI entry accesses ---- */
@@ -434,12 +585,6 @@ static int scan_nmi(unsigned int type, struct pt_regs *regs)
 	return NMI_HANDLED;
 }
 
-static bool on_trap_stack(unsigned long sp)
-{
-	return (sp >= __this_cpu_ist_bottom_va(NMI) && sp <= __this_cpu_ist_top_va(NMI)) ||
-	       (sp >= __this_cpu_ist_bottom_va(DB) && sp <= __this_cpu_ist_top_va(DB));
-}
-
 static int scan_trap(struct notifier_block *nb, unsigned long val, void *data)
 {
 	struct scan *scan = container_of(nb, struct scan, nb);
@@ -449,7 +594,7 @@ static int scan_trap(struct notifier_block *nb, unsigned long val, void *data)
 	if (val != DIE_DEBUG || !(*dr6 & DR_TRAP_BITS))
 		return NOTIFY_DONE;
 	*dr6 &= ~DR_TRAP_BITS;
-	if (on_trap_stack(args->regs->sp)) {
+	if (dr_test_on_nmi_stack(args->regs) || dr_test_on_db_stack(args->regs)) {
 		scan->bad++;
 		scan->ip = args->regs->ip;
 	}
@@ -508,10 +653,60 @@ static void scan_range(struct kunit *test, struct scan *scan, const char *what,
 			KUNIT_FAIL(test, "no NMI arrived");
 			break;
 		}
-		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx: accessed by %pS",
-				    what, addr - (unsigned long)base, (void *)scan->ip);
+		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx (%pS): accessed by %pS",
+				    what, addr - (unsigned long)base, (void *)addr,
+				    (void *)scan->ip);
 		cond_resched();
 	}
+}
+
+/* Returns an address that @insn contains, of data that is not per CPU; 0 if there is none. */
+static unsigned long data_operand(struct insn *insn)
+{
+	const insn_byte_t gs_prefix = 0x65;
+	unsigned long addr = (long)insn->displacement.value;
+	insn_byte_t prefix;
+	int i;
+
+	if (insn->displacement.nbytes != 4)
+		return 0;
+	for_each_insn_prefix(insn, i, prefix) {
+		if (prefix == gs_prefix)
+			return 0;
+	}
+	if (insn_rip_relative(insn))
+		addr += (unsigned long)insn->kaddr + insn->length;
+
+	return (addr >= (unsigned long)_sdata && addr < (unsigned long)_edata) ||
+	       (addr >= (unsigned long)__start_rodata && addr < (unsigned long)__end_rodata) ||
+	       (addr >= (unsigned long)__bss_start && addr < (unsigned long)__bss_stop) ? addr : 0;
+}
+
+/*
+ * Entry and exit run this text while DR7 is armed. Scans what its instructions name: the
+ * data itself, the first words of an array. Returns the number of different names.
+ */
+static int scan_operands(struct kunit *test, struct scan *scan, const char *start,
+			 const char *end)
+{
+	unsigned long addr, last = 0;
+	struct insn insn;
+	int nr = 0;
+
+	for (; start < end; start += insn.length) {
+		if (insn_decode_kernel(&insn, start)) {
+			KUNIT_FAIL(test, "%pS: not an instruction", start);
+			break;
+		}
+		addr = ALIGN_DOWN(data_operand(&insn), sizeof(long));
+		if (!addr || addr == last)
+			continue;
+		scan_range(test, scan, "data", (void *)addr, (HBP_NUM - 1) * sizeof(long));
+		last = addr;
+		nr++;
+	}
+
+	return nr;
 }
 
 /*
@@ -542,7 +737,9 @@ static void nmi_entry_accesses_no_data_that_can_be_watched(struct kunit *test)
 
 	scan_range(test, scan, "per-CPU data", (void *)__per_cpu_start + per_cpu_offset(f->cpu),
 		   __per_cpu_end - __per_cpu_start);
-	scan_range(test, scan, "cpu_online_mask", cpu_online_mask, sizeof(*cpu_online_mask));
+	KUNIT_EXPECT_GT(test, scan_operands(test, scan, __entry_text_start, __entry_text_end), 0);
+	KUNIT_EXPECT_GT(test, scan_operands(test, scan, __noinstr_text_start, __noinstr_text_end),
+			0);
 
 	unregister_nmi_handler(NMI_LOCAL, "x86_hw_breakpoint");
 	unregister_die_notifier(&scan->nb);
@@ -708,6 +905,38 @@ static void user_hit_with_virtual_dr6_is_left_to_ptrace(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, wanted.done);
 }
 
+/* Causes of a #DB beside the hit of breakpoint 0 */
+static bool only_cause_with(struct kunit *test, unsigned long causes, u16 cs)
+{
+	int slot = dr_test_slot_now(test, &dr_test_words[0]);
+	struct dr_test *f = test->priv;
+
+	KUNIT_ASSERT_GE(test, slot, 0);
+	trap(DR_TRAP0 << slot | causes, cs);
+	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 1);
+
+	return f->hits[0].sample_flags & PERF_SAMPLE_ONLY_CAUSE;
+}
+
+/* A signal that is sent at once would come before those of the other causes. */
+static void only_user_hit_without_another_cause_is_the_only_cause(struct kunit *test)
+{
+	unsigned long virtual_dr6 = current->thread.virtual_dr6;
+	int other;
+
+	dr_test_arm_word(test, 0);
+	dr_test_arm_word(test, 1);
+	other = dr_test_slot_now(test, &dr_test_words[1]);
+	KUNIT_ASSERT_GE(test, other, 0);
+
+	KUNIT_EXPECT_TRUE(test, only_cause_with(test, 0, __USER_CS));
+	KUNIT_EXPECT_FALSE(test, only_cause_with(test, 0, __KERNEL_CS));
+	KUNIT_EXPECT_FALSE(test, only_cause_with(test, DR_STEP, __USER_CS));
+	KUNIT_EXPECT_FALSE(test, only_cause_with(test, DR_BUS_LOCK, __USER_CS));
+	KUNIT_EXPECT_FALSE(test, only_cause_with(test, DR_TRAP0 << other, __USER_CS));
+	current->thread.virtual_dr6 = virtual_dr6;
+}
+
 static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
@@ -729,9 +958,11 @@ static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 
 static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_two_ranges),
+	KUNIT_CASE(repoint_at_any_instruction_never_mixes_masks),
 	KUNIT_CASE(debugger_change_at_any_instruction_of_restore_is_armed),
 	KUNIT_CASE(repoint_during_move_of_another_breakpoint_is_applied),
 	KUNIT_CASE(repoint_during_change_of_another_breakpoint_is_applied),
+	KUNIT_CASE_SLOW(repoint_during_change_of_another_mask_is_applied),
 	KUNIT_CASE_SLOW(nmi_entry_accesses_no_data_that_can_be_watched),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
 	KUNIT_CASE(dr6_bit_of_a_disarmed_slot_is_ignored),
@@ -739,6 +970,7 @@ static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE(single_step_is_reported_before_instruction_breakpoint),
 	KUNIT_CASE(trap_of_a_disarmed_instruction_breakpoint_sets_rf),
 	KUNIT_CASE(user_hit_with_virtual_dr6_is_left_to_ptrace),
+	KUNIT_CASE(only_user_hit_without_another_cause_is_the_only_cause),
 	KUNIT_CASE(hit_in_excluded_mode_is_not_counted),
 	{ }
 };

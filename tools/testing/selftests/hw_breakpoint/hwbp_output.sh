@@ -113,16 +113,19 @@ test_json_of_stat()
 test_json_of_slots()
 {
 	can_list || return
-	hold_start guaranteed:task flexible:task@1 guaranteed:cpu@0
+	hold_start guaranteed:task flexible:task@1 guaranteed:process guaranteed:cpu@0
 	run "$hwbp" slots --json
 	status_is 0
 	json_has "$out" ""
 	json_has "$out" class name registers
 	json_has "$out" claim cpu tid registers flexible access len address symbol owner
 	json_has "$out" register cpu number free
-	equal "$(grep -c '"type": "claim".*"owner": "perf '$holder' (hold)"' "$out")" 3 "claims"
-	grep -q '"claim", "cpu": null, "tid": '$holder', .*"flexible": false, .*"symbol": "held"' \
-		"$out" || complain "$(cat "$out")"
+	equal "$(grep -c '"type": "claim".*"owner": "perf '$holder' (hold)"' "$out")" 4 "claims"
+	for process in false true; do
+		line='"claim", "cpu": null, "tid": '$holder', "process": '$process
+		grep -q "$line,"' .*"flexible": false, .*"symbol": "held"' "$out" ||
+			complain "$(cat "$out")"
+	done
 	grep -q '"claim", "cpu": 1, "tid": '$holder', .*"flexible": true' "$out" ||
 		complain "$(cat "$out")"
 	grep -q '"claim", "cpu": 0, "tid": null, ' "$out" || complain "$(cat "$out")"
@@ -334,6 +337,9 @@ test_help()
 		[ ! -s "$err" ] || complain "'$(cat "$err")'"
 		[ -n "$verb" ] || continue
 		grep -q "^    -h, --help " "$out" || complain "no options for '$verb'"
+		cp "$out" "$tmp/usage"
+		run "$hwbp" help $verb
+		cmp -s "$tmp/usage" "$out" || complain "help $verb: $(cat "$out")"
 		run "$hwbp" $verb --list-opts
 		status_is 0
 		grep -q -e "--help" "$out" || complain "'$(cat "$out")'"

@@ -35,7 +35,7 @@ trap clean_up EXIT
 # of emulators that sometimes execute patched code wrongly.
 hold_an_event()
 {
-	start_on_fifo held "$hwbp" stat --children total -- "$programs/threads" 1
+	start_on_fifo held "$hwbp" stat total -- "$programs/threads" 1
 	exec 8>"$tmp/held.fifo"
 	wait_for ready "$tmp/held"
 }

@@ -435,22 +435,49 @@ test_trace_of_a_variable()
 	refused "cannot watch w@nothere_: "
 }
 
-# Claims of a task and of a CPU have all registers of CPU 1. The task of hold_an_event,
-# which has one of them, is not a reason to refuse the event.
+# The kernel remembers the name of one thread only, mostly of another one.
+test_trace_names_the_thread()
+{
+	can_trace || return
+	names=$(cat $tracing/saved_cmdlines_size)
+	echo 1 >$tracing/saved_cmdlines_size
+	sh -c 'while :; do kill -0 $$; done' &
+	caller=$!
+	run "$hwbp" trace -n 5 -o "$report" x@__x64_sys_kill
+	status_is 0
+	equal "$(grep -c " sh-$caller " "$report")" 5 "hits of sh"
+	kill $caller
+	wait $caller 2>/dev/null
+	echo "$names" >$tracing/saved_cmdlines_size
+}
+
+# Runs hwbp trace with the arguments behind $1. It is refused, and lists exactly the holders
+# $1, which are claims of $holder.
+trace_names()
+{
+	names=$1
+	shift
+	run "$hwbp" trace "$@"
+	refused_with_holders "on all CPUs, all 4 are held:"
+	equal "$(sed "1d; \$d; s/^  perf $holder (hold): \(.*\), w of 8 bytes at 0x[0-9a-f]*$/\1/" \
+		 "$err" | xargs)" "$names" "holders"
+	! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
+	equal "$(ls $tracing/instances)" "" "instances"
+}
+
+# The claims of one CPU and one thread have all registers. The process of hold_an_event, and
+# another thread of the holder, have one of them, which is no reason to refuse the event.
 test_trace_names_the_holders()
 {
 	can_trace && can_list || return
+	hold_start guaranteed:cpu@1 guaranteed:process guaranteed:thread guaranteed:thread@1 \
+		   guaranteed:task
+	thread=$(ls "/proc/$holder/task" | grep -vx "$holder")
+	trace_names "CPU 1 process $holder (hold) thread $thread (hold)" w@jiffies
+	hold_end
 	hold_start guaranteed:cpu@1 guaranteed:cpu@1 guaranteed:task@1 guaranteed:task
 	for how in "w@jiffies" "x@$probed" "--set-on kmem:kmem_cache_alloc:ptr w+16:8"; do
-		run "$hwbp" trace $how
-		refused_with_holders "on all CPUs, all 4 are held:"
-		equal "$(sed -n "s/^  \(perf $holder .*\), w of 8 bytes at 0x[0-9a-f]*$/\1/p" "$err" |
-			 xargs)" \
-		      "perf $holder (hold): CPU 1 perf $holder (hold): thread $holder (hold)" \
-		      "holders"
-		equal "$(wc -l <"$err")" 4 "lines of the message"
-		! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
-		equal "$(ls $tracing/instances)" "" "instances"
+		trace_names "CPU 1 thread $holder (hold)" $how
 	done
 	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' trace w@jiffies"
 	refused_with_holders "on all CPUs: other breakpoints hold the 4 registers"

@@ -229,6 +229,56 @@ TEST_F(bpf, link_runs_the_program_until_it_is_closed)
 	EXPECT_EQ(6, bp_count(self->fd));
 }
 
+/* Links that a thread on another CPU attaches and closes */
+struct links {
+	int prog;
+	int event;
+	int cpu;
+	int nr;
+	int wrong;
+	bool done;
+};
+
+static void *attach_and_close_links(void *arg)
+{
+	struct links *links = arg;
+	int link;
+
+	links->wrong += bp_pin(links->cpu) != 0;
+	for (int i = 0; i < links->nr; i++) {
+		link = bpf_attach(links->prog, links->event, 0);
+		links->wrong += link < 0;
+		if (link >= 0)
+			close(link);
+	}
+	__atomic_store_n(&links->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A hit may find a program that is about to go, or none: it is counted all the same. */
+TEST_F(bpf, links_come_and_go_while_the_event_is_hit)
+{
+	struct bp_cpus cpus = bp_online_cpus();
+	struct links links = { .event = self->fd, .nr = 1000 };
+	pthread_t thread;
+	long long stores = 0, hits;
+
+	BP_NEED_CPUS(cpus, 2);
+	links.prog = load_program(self->map, 0);
+	ASSERT_LE(0, links.prog);
+	links.cpu = cpus.cpu[1];
+	ASSERT_EQ(0, bp_pin(cpus.cpu[0]));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, attach_and_close_links, &links));
+	for (; !__atomic_load_n(&links.done, __ATOMIC_ACQUIRE); stores++)
+		bp_store(self->mem, 1);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, links.wrong);
+	EXPECT_EQ(stores, bp_count(self->fd));
+	hits = map_value(self->map, HITS);
+	EXPECT_LT(0, hits);
+	EXPECT_GT(stores, hits);
+}
+
 /* An event of a process on any CPU: the program runs on each. */
 TEST_F(bpf, program_runs_for_all_threads_of_a_process)
 {

@@ -89,24 +89,36 @@ TEST_F(count, prctl_disables_and_enables_all_events_of_the_owner)
 	EXPECT_EQ(1, bp_count(b));
 }
 
+enum { WAIT, STORE, STOP };
+
+/* A child on @cpu that waits until *@state is STORE, and stores up to @times, until STOP. */
+static pid_t fork_storing(int cpu, char *mem, volatile __u64 *state, unsigned long times)
+{
+	pid_t pid = bp_fork();
+
+	if (pid)
+		return pid;
+	bp_pin(cpu);
+	while (*state == WAIT)
+		sched_yield();
+	for (unsigned long i = 0; i < times && *state == STORE; i++)
+		bp_store(mem, 1);
+	_exit(0);
+}
+
 TEST_F(count, other_cpu_can_enable_and_disable_for_a_running_task)
 {
 	struct perf_event_attr attr = bp_attr_w(self->mem, 1);
-	volatile __u64 *stop = bp_map_shared();
+	volatile __u64 *state = bp_map_shared();
 	long long last;
 	pid_t pid;
 	int fd;
 
 	BP_NEED_CPUS(self->cpus, 2);
-	ASSERT_NE(NULL, stop);
-	pid = bp_fork();
+	ASSERT_NE(NULL, state);
+	*state = STORE;
+	pid = fork_storing(self->cpus.cpu[1], self->mem, state, -1UL);
 	ASSERT_GE(pid, 0);
-	if (!pid) {
-		bp_pin(self->cpus.cpu[1]);
-		while (!*stop)
-			bp_store(self->mem, 1);
-		_exit(0);
-	}
 	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
 	attr.disabled = 1;
 	fd = bp_open(&attr, pid, -1);
@@ -122,7 +134,7 @@ TEST_F(count, other_cpu_can_enable_and_disable_for_a_running_task)
 			sched_yield();
 		EXPECT_EQ(last, bp_count(fd));
 	}
-	*stop = 1;
+	*state = STOP;
 	EXPECT_EQ(0, bp_wait(pid));
 }
 
@@ -264,26 +276,19 @@ TEST_F(count, cpu_bound_task_event_runs_for_its_share_of_the_time)
 TEST_F(count, count_can_be_read_while_the_task_runs_elsewhere)
 {
 	struct perf_event_attr attr = bp_attr_w(self->mem, 1);
-	volatile __u64 *done = bp_map_shared();
+	volatile __u64 *state = bp_map_shared();
 	long long last = 0, now;
 	pid_t pid;
 	int fd;
 
 	BP_NEED_CPUS(self->cpus, 2);
-	ASSERT_NE(NULL, done);
-	pid = bp_fork();
+	ASSERT_NE(NULL, state);
+	pid = fork_storing(self->cpus.cpu[1], self->mem, state, 5000);
 	ASSERT_GE(pid, 0);
-	if (!pid) {
-		bp_pin(self->cpus.cpu[1]);
-		while (!*done)
-			sched_yield();
-		bp_store_times(self->mem, 1, 5000);
-		_exit(0);
-	}
 	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
 	fd = bp_open(&attr, pid, -1);
 	ASSERT_GE(fd, 0);
-	*done = 1;
+	*state = STORE;
 	for (int i = 0; i < 50; i++) {
 		now = bp_count(fd);
 		EXPECT_GE(now, last);

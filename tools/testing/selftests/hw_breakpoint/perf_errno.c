@@ -103,6 +103,17 @@ ATTR(inherited_sample_without_tid, EINVAL,
      attr->inherit = 1, attr->sample_period = 1, attr->sample_type = PERF_SAMPLE_READ);
 ATTR(inherit_thread_without_inherit, EINVAL, attr->inherit_thread = 1);
 ATTR(remove_and_enable_on_exec, EINVAL, attr->remove_on_exec = 1, attr->enable_on_exec = 1);
+ATTR(no_user_registers, EINVAL, attr->sample_type = PERF_SAMPLE_REGS_USER);
+ATTR(unknown_registers, EINVAL,
+     attr->sample_type = PERF_SAMPLE_REGS_INTR, attr->sample_regs_intr = 1ULL << 31);
+ATTR(two_kinds_of_weight, EINVAL,
+     attr->sample_type = PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT);
+ATTR(stack_unaligned, EINVAL,
+     attr->sample_type = PERF_SAMPLE_STACK_USER, attr->sample_stack_user = 4);
+ATTR(stack_too_large, EINVAL,
+     attr->sample_type = PERF_SAMPLE_STACK_USER, attr->sample_stack_user = 65535);
+ATTR(aux_pause, EINVAL, attr->aux_pause = 1);
+ATTR(aux_start_paused, EOPNOTSUPP, attr->aux_start_paused = 1);
 ATTR(inherited_process, EINVAL, attr->config = BP_PROCESS, attr->inherit = 1);
 ATTR(aux_output, EOPNOTSUPP, attr->aux_output = 1);
 ATTR(aux_sample_size, EINVAL, attr->aux_sample_size = 64);
@@ -754,6 +765,8 @@ CALL(refresh_of_an_event_that_only_counts, PERF_EVENT_IOC_REFRESH, (void *)1UL, 
 CALL(period_0, PERF_EVENT_IOC_PERIOD, &period_0, 1, EINVAL);
 CALL(period_with_the_top_bit, PERF_EVENT_IOC_PERIOD, &period_with_top_bit, 1, EINVAL);
 CALL(period_that_cannot_be_read, PERF_EVENT_IOC_PERIOD, (void *)8UL, 1, EFAULT);
+CALL(bpf_without_a_program, PERF_EVENT_IOC_SET_BPF, (void *)-1L, 0, EBADF);
+CALL(query_bpf, PERF_EVENT_IOC_QUERY_BPF, &period_10, 0, EINVAL);
 
 FIXTURE_SETUP(call)
 {

@@ -5,28 +5,11 @@
  * The rule: close() gives the register back at once and on all CPUs, whatever still
  * refers to the event.
  */
+#define PROCESS_FIXTURE
 #include "process.h"
 
 static int free_in_handler;
 static int fd_of_hit[2];
-
-FIXTURE(process)
-{
-	char *mem;
-	struct perf_event_attr attr;
-};
-
-FIXTURE_SETUP(process)
-{
-	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, self->mem);
-	self->attr = process_attr(self->mem);
-}
-
-FIXTURE_TEARDOWN(process)
-{
-	bp_teardown(_metadata);
-}
 
 static void close_all(int sig, siginfo_t *info, void *context)
 {

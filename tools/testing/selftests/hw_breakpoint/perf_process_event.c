@@ -5,29 +5,8 @@
  * Not built as ia32 program: the C library of ia32 waits by a futex() with 32-bit times,
  * which a kernel need not have.
  */
+#define PROCESS_FIXTURE
 #include "process.h"
-
-FIXTURE(process)
-{
-	char *mem;
-	struct perf_event_attr attr;
-	struct bp_cpus cpus;
-	int fd;
-};
-
-FIXTURE_SETUP(process)
-{
-	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, self->mem);
-	self->attr = process_attr(self->mem);
-	self->cpus = bp_online_cpus();
-	self->fd = -1;
-}
-
-FIXTURE_TEARDOWN(process)
-{
-	bp_teardown(_metadata);
-}
 
 static void open_it(struct __test_metadata *_metadata, FIXTURE_DATA(process) *self)
 {

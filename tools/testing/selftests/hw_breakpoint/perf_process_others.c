@@ -7,27 +7,8 @@
  */
 #include <linux/userfaultfd.h>
 
+#define PROCESS_FIXTURE
 #include "process.h"
-
-FIXTURE(process)
-{
-	char *mem;
-	struct perf_event_attr attr;
-	struct bp_cpus cpus;
-};
-
-FIXTURE_SETUP(process)
-{
-	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, self->mem);
-	self->attr = process_attr(self->mem);
-	self->cpus = bp_online_cpus();
-}
-
-FIXTURE_TEARDOWN(process)
-{
-	bp_teardown(_metadata);
-}
 
 /* ------------------------------------------------------------ faults in user space */
 

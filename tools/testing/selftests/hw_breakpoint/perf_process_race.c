@@ -9,27 +9,8 @@
  *
  * Not built as ia32 program, as perf_process_event.c.
  */
+#define PROCESS_FIXTURE
 #include "process.h"
-
-FIXTURE(process)
-{
-	char *mem;
-	struct perf_event_attr attr;
-	struct bp_cpus cpus;
-};
-
-FIXTURE_SETUP(process)
-{
-	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, self->mem);
-	self->attr = process_attr(self->mem);
-	self->cpus = bp_online_cpus();
-}
-
-FIXTURE_TEARDOWN(process)
-{
-	bp_teardown(_metadata);
-}
 
 /* ------------------------------------------------------- a modification has returned */
 
@@ -153,11 +134,23 @@ static void *store_and_end(void *arg)
 	return NULL;
 }
 
+/* A clone fails with EAGAIN while another thread is in execve(), which then ends this one. */
+static int start_one(struct target *t)
+{
+	pthread_t thread;
+	int err;
+
+	do
+		err = start_thread(&thread, store_and_end, t);
+	while (err == EAGAIN);
+
+	return err;
+}
+
 static __attribute__((constructor)) void target(void)
 {
 	const char *seed = getenv(TARGET);
 	struct target t = { };
-	pthread_t thread;
 
 	if (!seed)
 		return;
@@ -168,7 +161,7 @@ static __attribute__((constructor)) void target(void)
 	if (!bp_map_page(PROT_READ | PROT_WRITE))
 		_exit(1);
 	for (int i = 1; i < TARGET_THREADS; i++) {
-		if (start_thread(&thread, store_and_end, &t))
+		if (start_one(&t))
 			_exit(3);
 	}
 	store_and_end(&t);

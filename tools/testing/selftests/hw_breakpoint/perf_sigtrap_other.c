@@ -107,6 +107,41 @@ TEST_F(trap, page_fault_event_signals)
 }
 
 /*
+ * One page fault hits many events. Interrupts are on in between while their hits are sent,
+ * and the hits coalesce all the same.
+ */
+TEST_F(trap, hits_of_many_events_at_once_coalesce)
+{
+	char *mem = mmap(NULL, 8 * BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd[100];
+
+	ASSERT_TRUE(mem != MAP_FAILED);
+	memset(seen, 0, sizeof(seen));
+	self->attr = other_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	self->attr.exclude_kernel = 1;
+	self->attr.disabled = 1;
+	self->attr.sig_data = DATA(0);
+	for (int i = 0; i < 100; i++) {
+		fd[i] = bp_open(&self->attr, 0, -1);
+		ASSERT_LE(0, fd[i]);
+	}
+	for (int i = 0; i < 100; i++)
+		ASSERT_EQ(0, bp_enable(fd[i]));
+	/* The first handler may cause faults, too; hits that are left would be seen later. */
+	bp_store(mem + 64, 1);
+	forget_seen();
+	bp_store(mem + BP_PAGE_SIZE + 64, 1);
+	for (int i = 0; i < 100; i++)
+		ASSERT_EQ(0, bp_disable(fd[i]));
+	ASSERT_EQ(1, nr_seen);
+	EXPECT_TRUE(was_other(0, PERF_TYPE_SOFTWARE, SYNC));
+	EXPECT_EQ((unsigned long)mem + BP_PAGE_SIZE + 64, seen[0].info.addr);
+	for (int i = 0; i < 100; i++)
+		EXPECT_LE(2, bp_hits(fd[i]).count);
+}
+
+/*
  * Hits made by the kernel on behalf of the task. Hits on the way back to user mode
  * coalesce; they are asynchronous if they are made on the way to a handler.
  */

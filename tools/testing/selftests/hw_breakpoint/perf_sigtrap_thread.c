@@ -234,6 +234,40 @@ TEST_F(trap, signals_stay_right_while_another_thread_closes)
 	EXPECT_LT(0, m.hits);
 }
 
+struct sender {
+	volatile int stop;
+	pid_t to;
+};
+
+static long send_all_the_time(int cmd, void *arg)
+{
+	struct sender *s = arg;
+
+	while (!s->stop)
+		syscall(SYS_tgkill, getpid(), s->to, SIGTRAP);
+	return 0;
+}
+
+/* The SIGTRAP of the other thread may be pending, but not delivered yet. */
+TEST_F(trap, each_hit_signals_while_another_thread_sends_signals)
+{
+	struct sender s = { .to = gettid() };
+	int cmd = 0, missed = 0;
+	struct bp_worker w;
+
+	open_it(_metadata, self);
+	ASSERT_EQ(0, bp_start_thread(&w, send_all_the_time, &s));
+	ASSERT_EQ(sizeof(cmd), write(w.cmd[1], &cmd, sizeof(cmd)));
+	for (int i = 0; i < TIMES(20000); i++) {
+		forget_seen();
+		bp_store(word(0), 1);
+		missed += nr_seen != 1;
+	}
+	s.stop = 1;
+	EXPECT_EQ(0, bp_stop(&w));
+	EXPECT_EQ(0, missed);
+}
+
 static long lap_worker(int cmd, void *arg)
 {
 	return run_laps(cmd);

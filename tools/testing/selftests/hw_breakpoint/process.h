@@ -51,4 +51,31 @@ static inline long store_times(int cmd, void *arg)
 	return cmd;
 }
 
+#ifdef PROCESS_FIXTURE
+
+/* A fixture whose tests open an event of this process */
+FIXTURE(process)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+	int fd;
+};
+
+FIXTURE_SETUP(process)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->attr = process_attr(self->mem);
+	self->cpus = bp_online_cpus();
+	self->fd = -1;
+}
+
+FIXTURE_TEARDOWN(process)
+{
+	bp_teardown(_metadata);
+}
+
+#endif
+
 #endif /* PROCESS_H */
