@@ -525,6 +525,35 @@ TEST_F(trap, moved_instruction_breakpoint_does_not_signal_for_the_old_place)
 	EXPECT_EQ((unsigned long)count_next, seen[1].ip);
 }
 
+static int insn_fd[2];
+
+/* Moves the event of the first signal, so that its old place hits the other event alone. */
+static void hit_the_other_event(int nr)
+{
+	struct perf_event_attr attr = insn_attr((const char *)step_func, seen[0].info.data);
+	int n;
+
+	if (nr)
+		return;
+	bp_modify(insn_fd[seen[0].info.data - DATA(0)], &attr);
+	count_func(&n);
+}
+
+/* The signal of the other event waits until the handler has returned. */
+TEST_F(trap, hit_in_a_handler_coalesces_with_the_one_that_waits)
+{
+	for (int i = 0; i < 2; i++) {
+		insn_fd[i] = watch_insn(count_insn, DATA(i));
+		ASSERT_LE(0, insn_fd[i]);
+	}
+	in_handler = hit_the_other_event;
+	count_func(word(0));
+	ASSERT_EQ(2, nr_seen);
+	for (int i = 0; i < 2; i++)
+		expect_seen(_metadata, i, count_insn, seen[i].info.data, SYNC);
+	EXPECT_NE(seen[0].info.data, seen[1].info.data);
+}
+
 /* Four data breakpoints, all hit by one store */
 TEST_F(trap, each_data_breakpoint_that_one_store_hits_counts)
 {
