@@ -986,15 +986,29 @@ static bool is_elsewhere(void)
 	return sysconf(_SC_NPROCESSORS_ONLN) > ELSEWHERE;
 }
 
+/* A breakpoint of a task that has run on @cpu, and sleeps when this returns. */
+static int open_sleeping(struct perf_event_attr attr, int cpu)
+{
+	int fd = add_other(sleep_forever, cpu, &attr)->fd;
+
+	have_others(nr_others, cpu, false);
+	return fd;
+}
+
 static void bench_modify_sleeping(const char *name, int cpu)
 {
 	struct perf_event_attr attr = watch(NULL);
-	struct other *other = add_other(sleep_forever, cpu, &attr);
-	struct move move = new_move(other->fd, attr);
+	struct move move = new_move(open_sleeping(attr, cpu), attr);
 
-	/* Wait until the task sleeps. */
-	have_others(nr_others, cpu, false);
 	measure(name, op_modify, &move);
+	lose_others();
+}
+
+static void bench_toggle_sleeping(const char *name, int cpu)
+{
+	int fd = open_sleeping(watch(NULL), cpu);
+
+	measure(name, op_toggle, &fd);
 	lose_others();
 }
 
@@ -1021,10 +1035,12 @@ static void bench_modify_cpu(const char *name, int cpu)
 static void bench_modify_others(void)
 {
 	bench_modify_sleeping("modify_sleeping", HERE);
+	bench_toggle_sleeping("disable_enable_sleeping", HERE);
 	bench_modify_cpu("modify_cpu", HERE);
 	if (!is_elsewhere())
 		return;
 	bench_modify_sleeping("modify_sleeping_elsewhere", ELSEWHERE);
+	bench_toggle_sleeping("disable_enable_sleeping_elsewhere", ELSEWHERE);
 	bench_modify_running("modify_running_elsewhere", ELSEWHERE);
 	bench_modify_cpu("modify_cpu_elsewhere", ELSEWHERE);
 }

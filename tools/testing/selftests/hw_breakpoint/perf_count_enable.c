@@ -139,6 +139,75 @@ TEST_F(count, other_cpu_can_enable_and_disable_for_a_running_task)
 }
 
 /*
+ * A child on @cpu that stores bursts until *@state is STOP, counts the stores in
+ * *@stores, and lets another task run after each burst.
+ */
+static pid_t fork_bursts(int cpu, char *mem, volatile __u64 *state, volatile __u64 *stores)
+{
+	pid_t pid = bp_fork();
+
+	if (pid)
+		return pid;
+	bp_pin(cpu);
+	while (*state != STOP) {
+		for (int i = 0; i < 8; i++) {
+			bp_store(mem, 1);
+			*stores += 1;
+		}
+		sched_yield();
+	}
+	_exit(0);
+}
+
+/* Waits for @nr stores, and returns how many there have been since *@stores was @from. */
+static __u64 wait_for_stores(volatile __u64 *stores, __u64 from, __u64 nr)
+{
+	while (*stores < from + nr)
+		sched_yield();
+	return *stores - from;
+}
+
+/*
+ * The task runs or not when its event is enabled or disabled; both take effect before
+ * the ioctl() returns. The last store before it may not be counted in *stores yet.
+ */
+TEST_F(count, other_cpu_can_enable_and_disable_for_a_task_that_is_switched)
+{
+	struct perf_event_attr attr = bp_attr_w(self->mem, 1);
+	volatile __u64 *state = bp_map_shared();
+	volatile __u64 *stores = state + 1, *unwatched = state + 2;
+	long long last;
+	__u64 from, nr;
+	pid_t pid[2];
+	int fd;
+
+	BP_NEED_CPUS(self->cpus, 2);
+	ASSERT_NE(NULL, state);
+	pid[0] = fork_bursts(self->cpus.cpu[1], self->mem, state, stores);
+	pid[1] = fork_bursts(self->cpus.cpu[1], self->mem, state, unwatched);
+	ASSERT_GT(pid[0], 0);
+	ASSERT_GT(pid[1], 0);
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	attr.disabled = 1;
+	fd = bp_open(&attr, pid[0], -1);
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < 600; i++) {
+		last = bp_count(fd);
+		ASSERT_EQ(0, bp_enable(fd));
+		from = *stores;
+		nr = wait_for_stores(stores, from, 1 + i % 20);
+		ASSERT_GE(bp_count(fd), last + nr - 1);
+		ASSERT_EQ(0, bp_disable(fd));
+		last = bp_count(fd);
+		wait_for_stores(stores, *stores, 1 + i % 20);
+		ASSERT_EQ(last, bp_count(fd));
+	}
+	*state = STOP;
+	EXPECT_EQ(0, bp_wait(pid[0]));
+	EXPECT_EQ(0, bp_wait(pid[1]));
+}
+
+/*
  * The new image is this program again: main() sees the request and stores argv[2] times
  * to exec_target, which is at the same address as before.
  */
