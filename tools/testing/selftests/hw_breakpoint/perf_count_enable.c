@@ -168,8 +168,9 @@ static __u64 wait_for_stores(volatile __u64 *stores, __u64 from, __u64 nr)
 }
 
 /*
- * The task runs or not when its event is enabled or disabled; both take effect before
- * the ioctl() returns. The last store before it may not be counted in *stores yet.
+ * ENABLE and DISABLE meet the task at any point of its switches, and take effect before
+ * ioctl() returns. *stores may lack one store that was done before ENABLE: the event does
+ * not count it.
  */
 TEST_F(count, other_cpu_can_enable_and_disable_for_a_task_that_is_switched)
 {
