@@ -98,9 +98,9 @@ run: out/bzImage root
 shell: out/bzImage root
 	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
-# Run both kernels with 2 and with 4 CPUs, and machines that show that one seed gives
-# one log and that planted faults are found, and machines with one CPU online; the last
-# line is the sum. patches/bin/test divides the suites between the two debug machines.
+# Run both kernels with 2 and with 4 CPUs, the tests of the harness, machines with one CPU
+# online, and the comparison of costs; the last line is the sum. patches/bin/test divides
+# the suites between the two debug machines.
 # With ONLY= the default is one kernel and one number of CPUs.
 ifneq ($(ONLY),)
 KERNEL ?= plain
@@ -116,6 +116,8 @@ TESTS := $(foreach k,$(filter debug,$(KERNELS)) $(filter-out debug,$(KERNELS)),\
 	$(foreach c,$(or $(CPUS),2 4),$k-$c))
 ifeq ($(ONLY)$(filter host,$(CLOCK))$(TCG_THREAD),)
 TESTS += $(if $(filter plain,$(KERNELS)),repeat-2 plant-2 onecpu-2)
+# The costs of the base were recorded with this base and configuration.
+TESTS += $(if $(filter plain,$(KERNELS)),$(if $(EXTRA_CONFIG)$(LINUX),,cost-2))
 endif
 test: deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
@@ -129,7 +131,8 @@ baseline: deps-test out/base/bzImage root
 # The clock of this machine counts instructions: each run gives the same figures.
 bench: out/bzImage out/base/bzImage root
 	@$(WITH_QEMU) $(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) \
-		--out out/bench $(if $(DOC),--doc build/linux/Documentation/core-api)
+		--out out/bench $(if $(DOC),--doc build/linux/Documentation/core-api) \
+		$(if $(RECORD),--record build/linux/tools/testing/selftests/hw_breakpoint/qemu/bench.base)
 
 # ---- packages -----------------------------------------------------------------
 
@@ -172,8 +175,8 @@ test-base: deps-test out/base/bzImage root
 
 check:
 	@$(BIN)/check
-	@for t in verdict_test watchdog_test bench_report_test ../clients/compare_test; do $(QEMU)/$$t > /dev/null || \
-		{ echo "check: $(QEMU)/$$t fails" >&2; exit 1; }; done
+	@for t in verdict_test watchdog_test bench_test bench_report_test ../clients/compare_test; do \
+		$(QEMU)/$$t > /dev/null || { echo "check: $(QEMU)/$$t fails" >&2; exit 1; }; done
 
 export:
 	@$(BIN)/export --verify out/series
@@ -218,7 +221,8 @@ help:
 #: make test ONLY=perf_read     one suite; ONLY='perf_modify_*' or ONLY=kgdb,perf_read
 #:                several of them; ONLY=perf_read:GLOB some tests of a suite
 #: make bench     instructions and register writes per operation, next to the unpatched
-#:                kernel; fails if one exceeds its limit; DOC=1 writes the page
+#:                kernel; fails if one exceeds its limit; DOC=1 writes the page,
+#:                RECORD=1 records the costs on the unpatched kernel for make test
 #: make baseline  record which stock tests pass on the unpatched kernel
 #: make deps-test     install what the tests need; each target does this, too
 #:

@@ -59,6 +59,11 @@ static void test_pmu_disable(struct pmu *pmu)
 	atomic_long_inc(&test_pmu_disables);
 }
 
+/* perf core replaces pmu_disable() if there is no pmu_enable(). */
+static void test_pmu_enable(struct pmu *pmu)
+{
+}
+
 static ssize_t disables_show(struct device *dev, struct device_attribute *attr,
 			     char *buf)
 {
@@ -87,6 +92,7 @@ static struct pmu test_pmu = {
 	.capabilities	= PERF_PMU_CAP_NO_INTERRUPT | PERF_PMU_CAP_AUX_OUTPUT,
 	.attr_groups	= test_pmu_groups,
 	.event_init	= test_pmu_event_init,
+	.pmu_enable	= test_pmu_enable,
 	.pmu_disable	= test_pmu_disable,
 	.add		= test_pmu_add,
 	.del		= test_pmu_nop,
@@ -98,9 +104,34 @@ static struct pmu test_pmu = {
 	.free_aux	= test_pmu_free_aux,
 };
 
+static __always_inline void test_pmu_call_four_times(void (*read)(struct perf_event *event))
+{
+	read(NULL);
+	read(NULL);
+	read(NULL);
+	read(NULL);
+}
+
+/*
+ * Indirect calls, for the tests of changes of kernel text: x86 replaces those in the
+ * lower half of a cache line by calls of thunks if it mitigates Indirect Target
+ * Selection (ITS). These calls fill more than 96 bytes, so that some are there.
+ */
+static noinline void test_pmu_call_often(void (*read)(struct perf_event *event))
+{
+	test_pmu_call_four_times(read);
+	test_pmu_call_four_times(read);
+	test_pmu_call_four_times(read);
+	test_pmu_call_four_times(read);
+}
+
 static int __init test_pmu_register(void)
 {
-	return perf_pmu_register(&test_pmu, "breakpoint_test_hw", -1);
+	int err = perf_pmu_register(&test_pmu, "breakpoint_test_hw", -1);
+
+	if (!err)
+		test_pmu_call_often(READ_ONCE(test_pmu.read));
+	return err;
 }
 module_init(test_pmu_register);
 

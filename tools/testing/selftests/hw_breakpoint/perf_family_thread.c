@@ -75,6 +75,36 @@ TEST_F(thread, forks_do_not_count)
 	EXPECT_EQ(3, bp_count(fd));
 }
 
+/* Starts a thread that outlives the caller. */
+static long start_heir(int cmd, void *heir)
+{
+	return bp_start_thread(heir, member, NULL);
+}
+
+/*
+ * A thread that inherited the event passes on the changed attributes, although the first
+ * owner has exited.
+ */
+TEST_F(thread, change_reaches_threads_of_an_exited_owner)
+{
+	struct perf_event_attr before = self->attr;
+	struct bp_worker first, heir;
+	int fd;
+
+	before.bp_addr += 128;
+	ASSERT_EQ(0, bp_start_thread(&first, start_heir, &heir));
+	fd = bp_open(&before, first.pid, self->cpu);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, bp_do(&first, CMD_GO));
+	EXPECT_EQ(0, bp_stop(&first));
+	ASSERT_EQ(0, bp_modify(fd, &self->attr));
+	EXPECT_EQ(0, bp_do(&heir, CMD_STORE));
+	EXPECT_EQ(MANY, bp_count(fd));
+	EXPECT_EQ(0, bp_do(&heir, CMD_THREAD));
+	EXPECT_EQ(2 * MANY, bp_count(fd));
+	EXPECT_EQ(0, bp_stop(&heir));
+}
+
 TEST_F(thread, vforks_do_not_count)
 {
 	int fd = bp_open(&self->attr, 0, self->cpu);

@@ -100,18 +100,6 @@ TEST_F(record, requires_permission_to_profile_the_kernel_for_any_event)
 #define MODULE		"data_breakpoint"
 #define MODULE_PATH	"samples/hw_breakpoint/" MODULE
 
-/* Has lock prefixes, which a kernel with one CPU replaces while it loads the module. */
-#define LOCKS_MODULE		"hw_breakpoint_test_pmu"
-#define LOCKS_MODULE_PATH	"kernel/events/" LOCKS_MODULE
-
-static __u64 section_of_module(const char *module, const char *section)
-{
-	char path[128], text[32];
-
-	snprintf(path, sizeof(path), "/sys/module/%s/sections/%s", module, section);
-	return bp_read_file(path, text, sizeof(text)) ? 0 : strtoull(text, NULL, 16);
-}
-
 struct told {
 	__u64 start;
 	__u64 end;
@@ -203,7 +191,96 @@ TEST_F(record, first_record_of_a_module_has_its_whole_text)
 
 TEST_F(record, first_record_of_a_module_with_lock_prefixes_has_its_whole_text)
 {
-	expect_whole_text(_metadata, self, LOCKS_MODULE, LOCKS_MODULE_PATH, "");
+	expect_whole_text(_metadata, self, TEXT_MODULE, TEXT_MODULE_PATH, "");
+}
+
+/* ---------------------------------------------------------- thunks of modules */
+
+#define THUNKS_SIZE	4096
+
+/* Finds the first record of text that begins at an address, or of text that ceases. */
+static bool find_record(struct listener *l, __u64 addr, bool begins, struct poke *p)
+{
+	struct perf_event_header *h;
+	size_t pos = 0;
+
+	drain(l);
+	while ((h = next_record(l, &pos))) {
+		if (decode(h, p) && p->addr == addr && !(begins ? p->old_len : p->new_len))
+			return !what_is_wrong(h, sizeof(struct trailer));
+	}
+	return false;
+}
+
+/*
+ * Opens a listener for whole areas and loads the module. Returns false if the kernel
+ * uses no thunks in modules, or has no such module.
+ */
+static bool load_thunks(struct __test_metadata *_metadata, FIXTURE_DATA(record) *self)
+{
+	int err;
+
+	if (!modules_have_thunks())
+		return false;
+	self->attr.text_poke = 0;
+	self->attr.text_area = 1;
+	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, -1, self->cpu, 64));
+	err = bp_load_module(TEXT_MODULE_PATH, "");
+	if (err != -ENOENT)
+		ASSERT_EQ(0, err);
+	return !err;
+}
+
+/*
+ * The text of the module branches to the thunks, so it must not be recorded before them.
+ * The expected bytes are read from memory; the branches of the module give the address
+ * of the thunks.
+ */
+TEST_F(record, thunks_of_a_module_are_recorded_before_its_text)
+{
+	struct poke thunks, text;
+	struct listener insns;
+	__u8 is[THUNKS_SIZE];
+	__u64 addr, page;
+
+	ASSERT_EQ(0, listen_with(&insns, &self->attr, -1, self->cpu, 64));
+	if (!load_thunks(_metadata, self))
+		SKIP(return, "needs a module with thunks against ITS");
+	addr = section_of_module(TEXT_MODULE, ".text");
+	page = find_thunks(addr);
+	EXPECT_NE(0, page);
+	EXPECT_TRUE(read_kcore(page, is, sizeof(is)));
+	EXPECT_EQ(0, bp_remove_module(TEXT_MODULE_PATH));
+
+	ASSERT_TRUE(find_record(&self->listener, page, true, &thunks));
+	ASSERT_EQ(sizeof(is), thunks.new_len);
+	EXPECT_EQ(0, memcmp(is, thunks.new, sizeof(is)));
+	ASSERT_TRUE(find_record(&self->listener, addr & -4096ULL, true, &text));
+	EXPECT_LT(thunks.time, text.time);
+	/* A page of thunks is an area, which attr.text_poke alone does not record. */
+	EXPECT_FALSE(find_record(&insns, page, true, &thunks));
+	EXPECT_FALSE(find_record(&insns, page, false, &thunks));
+	unlisten(&insns);
+}
+
+/* Other text may come to this address later. */
+TEST_F(record, thunks_of_a_module_that_is_removed_are_recorded)
+{
+	__u8 was[THUNKS_SIZE];
+	struct poke thunks;
+	__u64 page;
+
+	if (!load_thunks(_metadata, self))
+		SKIP(return, "needs a module with thunks against ITS");
+	page = find_thunks(section_of_module(TEXT_MODULE, ".text"));
+	EXPECT_NE(0, page);
+	EXPECT_TRUE(read_kcore(page, was, sizeof(was)));
+	EXPECT_FALSE(find_record(&self->listener, page, false, &thunks));
+	EXPECT_EQ(0, bp_remove_module(TEXT_MODULE_PATH));
+
+	ASSERT_TRUE(find_record(&self->listener, page, false, &thunks));
+	ASSERT_EQ(sizeof(was), thunks.old_len);
+	EXPECT_EQ(0, memcmp(was, thunks.old, sizeof(was)));
 }
 
 /* ------------------------------------------------------------------ whole areas */

@@ -4,7 +4,8 @@
  *
  * The rule: the records, in order of their time, transform an old copy of the text into
  * a new one and back again, byte for byte. Each record has the bytes that it replaces,
- * so every step is checked, not only the result.
+ * so every step is checked, not only the result. A record that adds text expects none
+ * at its address; one that removes text expects that text.
  *
  * A copy of the text can only be used if nothing changed the text while it was read:
  * see take_copy().
@@ -28,6 +29,7 @@ FIXTURE(replay)
 	bool comes;
 	bool areas;
 	bool lacks_something;
+	bool has_module;
 	struct poke *poke;
 	size_t nr_pokes;
 	int reported;
@@ -102,28 +104,31 @@ FIXTURE_VARIANT_ADD(replay, areas) { .phases = areas, .areas = true };
 FIXTURE_VARIANT_ADD(replay, hotplug) { .phases = hotplug, .hotplug = true, .areas = true };
 FIXTURE_VARIANT_ADD(replay, debugger) { .phases = debugger };
 
-static void add_area(FIXTURE_DATA(replay) *self, const char *name, unsigned long start,
-		     unsigned long end)
+static struct area *add_area(FIXTURE_DATA(replay) *self, const char *name, unsigned long start,
+			     unsigned long end)
 {
 	struct area *a = &self->area[self->nr_areas];
 	size_t size = end - start;
 
 	if (self->nr_areas == MAX_AREAS)
-		return;
+		return NULL;
 	for (int i = 0; i < self->nr_areas; i++) {
 		if (self->area[i].start < end && start < self->area[i].end)
-			return;
+			return NULL;
 	}
 	a->name = name;
+	a->in_first = true;
+	a->in_last = true;
 	a->start = start;
 	a->end = end;
-	a->first = malloc(size);
+	a->first = calloc(1, size);
 	a->last = malloc(size);
 	a->now = malloc(size);
 	a->unknown = calloc(1, size);
 	if (!a->first || !a->last || !a->now || !a->unknown)
 		abort();
 	self->nr_areas++;
+	return a;
 }
 
 static void add_mapping_of(FIXTURE_DATA(replay) *self, const char *name, unsigned long addr)
@@ -274,8 +279,78 @@ FIXTURE_TEARDOWN(replay)
 	}
 	if (!access(TRACING "/instances", F_OK))
 		remove_instances();
+	if (self->has_module)
+		EXPECT_EQ(0, bp_remove_module(TEXT_MODULE_PATH));
 	bp_teardown(_metadata);
 }
+
+/* ------------------------------------------------------------ pages of a module */
+
+/* The last copy may have text of one module where the first has that of another. */
+static struct area *find_page(FIXTURE_DATA(replay) *self, unsigned long start)
+{
+	for (int i = 0; i < self->nr_areas; i++) {
+		if (self->area[i].of_module && self->area[i].start == start)
+			return &self->area[i];
+	}
+	return NULL;
+}
+
+static void add_pages(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self,
+		      const char *name, unsigned long start, unsigned long end, bool first)
+{
+	const long size = sysconf(_SC_PAGESIZE);
+
+	for (; start < end; start += size) {
+		struct area *a = find_page(self, start);
+
+		if (!a) {
+			a = add_area(self, name, start, start + size);
+			ASSERT_NE(NULL, a);
+			a->of_module = true;
+			a->in_first = first;
+			a->in_last = false;
+		}
+		if (!first)
+			a->in_last = true;
+	}
+}
+
+/* Loads the module before one of the copies. A module without thunks has text only. */
+static void load_module(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self,
+			bool first)
+{
+	unsigned long text, start, end, thunks;
+	int err = bp_load_module(TEXT_MODULE_PATH, "");
+
+	if (err == -ENOENT) {
+		ksft_print_msg("absent: the module " TEXT_MODULE_PATH "\n");
+		self->lacks_something = true;
+		return;
+	}
+	ASSERT_EQ(0, err);
+	self->has_module = true;
+	text = section_of_module(TEXT_MODULE, ".text");
+	ASSERT_TRUE(find_mapping(text, &start, &end));
+	add_pages(_metadata, self, "text of a module", start, end, first);
+	thunks = find_thunks(text);
+	EXPECT_EQ(modules_have_thunks(), thunks != 0);
+	if (thunks)
+		add_pages(_metadata, self, "thunks of a module", thunks,
+			  thunks + sysconf(_SC_PAGESIZE), first);
+}
+
+/* Removes and loads the module; its new pages may be some of the old ones. */
+static void reload_module(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	if (!self->has_module)
+		return;
+	ASSERT_EQ(0, bp_remove_module(TEXT_MODULE_PATH));
+	self->has_module = false;
+	load_module(_metadata, self, false);
+}
+
+/* ------------------------------------------------------------- copies of the text */
 
 static void drain_all(FIXTURE_DATA(replay) *self)
 {
@@ -420,7 +495,7 @@ static bool report(FIXTURE_DATA(replay) *self)
 	return self->reported++ < MAX_REPORTED;
 }
 
-/* Replaces bytes, after a check that the expected ones are there. */
+/* Replaces bytes, after a check that the expected ones, or none, are there. */
 static void apply(FIXTURE_DATA(replay) *self, struct area *a, const struct poke *p, bool forwards)
 {
 	const unsigned char *from = forwards ? p->old : p->new;
@@ -435,6 +510,8 @@ static void apply(FIXTURE_DATA(replay) *self, struct area *a, const struct poke 
 		if (p->addr + i < a->start || p->addr + i >= a->end)
 			continue;
 		if (i < from_len && !a->unknown[at] && a->now[at] != from[i])
+			differs = true;
+		if (i >= from_len && a->of_module && !a->unknown[at])
 			differs = true;
 	}
 	if (differs && report(self))
@@ -457,21 +534,32 @@ static void apply(FIXTURE_DATA(replay) *self, struct area *a, const struct poke 
 	}
 }
 
-static void compare(FIXTURE_DATA(replay) *self, struct area *a, const unsigned char *want,
-		    bool forwards)
+/* All of a page of a module must be known if the page is text. */
+static bool is_wrong(const struct area *a, const unsigned char *want, bool is_text, size_t i)
 {
+	return a->unknown[i] ? a->of_module && is_text : a->now[i] != want[i];
+}
+
+static void compare(FIXTURE_DATA(replay) *self, struct area *a, bool forwards)
+{
+	const unsigned char *want = forwards ? a->last : a->first;
+	bool is_text = forwards ? a->in_last : a->in_first;
 	size_t size = a->end - a->start;
 
-	if (!memcmp(a->now, want, size))
+	/* The first copy was taken before the address of this page was known. */
+	if (!forwards && !a->in_first)
+		return;
+	if (!a->of_module && !memcmp(a->now, want, size))
 		return;
 	for (size_t i = 0, end; i < size; i = end) {
-		for (end = i; end < size && !a->unknown[end] && a->now[end] != want[end]; end++)
+		for (end = i; end < size && is_wrong(a, want, is_text, end); end++)
 			;
 		if (end > i && report(self))
 			ksft_print_msg("%s, %s: %lx %s, %zu bytes: replayed %s, is %s\n",
 				       forwards ? "forwards" : "backwards", a->name,
 				       a->start + i, name_of(a->start + i), end - i,
-				       hex(a->now + i, end - i), hex(want + i, end - i));
+				       a->unknown[i] ? "no text" : hex(a->now + i, end - i),
+				       hex(want + i, end - i));
 		if (end == i)
 			end++;
 	}
@@ -482,11 +570,12 @@ static void replay(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self
 	self->reported = 0;
 	for (int i = 0; i < self->nr_areas; i++) {
 		struct area *a = &self->area[i];
+		bool is_text = forwards ? a->in_first : a->in_last;
 
 		memcpy(a->now, forwards ? a->first : a->last, a->end - a->start);
-		if (a->has_unknown)
-			memset(a->unknown, 0, a->end - a->start);
-		a->has_unknown = false;
+		if (a->has_unknown || !is_text)
+			memset(a->unknown, !is_text, a->end - a->start);
+		a->has_unknown = !is_text;
 	}
 	for (size_t n = 0; n < self->nr_pokes; n++) {
 		struct poke *p = &self->poke[forwards ? n : self->nr_pokes - 1 - n];
@@ -498,11 +587,8 @@ static void replay(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self
 				apply(self, a, p, forwards);
 		}
 	}
-	for (int i = 0; i < self->nr_areas; i++) {
-		struct area *a = &self->area[i];
-
-		compare(self, a, forwards ? a->last : a->first, forwards);
-	}
+	for (int i = 0; i < self->nr_areas; i++)
+		compare(self, &self->area[i], forwards);
 	EXPECT_EQ(0, self->reported) {
 		TH_LOG("%s: the replay of the records does not give the other copy",
 		       forwards ? "forwards" : "backwards");
@@ -545,6 +631,25 @@ static void expect_text_stays(struct __test_metadata *_metadata, FIXTURE_DATA(re
 	}
 }
 
+/*
+ * Each page of a module ceased or began between the copies. If it did both and has the
+ * same bytes again, only the records show this.
+ */
+static void expect_modules_change(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
+{
+	const size_t from_start[BP_MAX_CPUS] = { };
+
+	for (int i = 0; i < self->nr_areas; i++) {
+		struct area *a = &self->area[i];
+
+		if (!a->of_module)
+			continue;
+		EXPECT_LE(a->in_first + a->in_last, pokes_since(self, from_start, i, i + 1)) {
+			TH_LOG("%s: %lx", a->name, a->start);
+		}
+	}
+}
+
 /* Includes records that were lost after the last record in the ring. */
 static void expect_nothing_lost(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 {
@@ -567,6 +672,7 @@ static void prove(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 	replay(_metadata, self, true);
 	replay(_metadata, self, false);
 	expect_text_stays(_metadata, self);
+	expect_modules_change(_metadata, self);
 	TH_LOG("%zu records in all", self->nr_pokes);
 }
 
@@ -621,14 +727,15 @@ static int drain_while_running(FIXTURE_DATA(replay) *self, pid_t pid[], int nr)
 }
 
 /* If both copies were equal the test would prove nothing. */
-static void leave_something_changed(struct __test_metadata *_metadata, bool bpf)
+static void leave_something_changed(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self)
 {
 	unsigned long offset;
 
 	EXPECT_LE(0, open_tracepoint("task/task_rename"));
 	open_inner_kprobe(probed[2], &offset);
-	if (bpf)
+	if (self->areas)
 		EXPECT_LE(0, load_program(BPF_PROG_TYPE_SOCKET_FILTER, 0, 40));
+	reload_module(_metadata, self);
 }
 
 /*
@@ -698,12 +805,14 @@ TEST_F(replay, records_turn_old_text_into_new_and_back)
 		ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
 		klogctl(5, NULL, 0);
 	}
+	if (variant->areas)
+		load_module(_metadata, self, true);
 	take_first_copy(_metadata, self);
 	for (const struct phase *phase = variant->phases; phase->name; phase++)
 		run_phase(_metadata, self, phase);
 	if (self->hotplug_cpu)
 		EXPECT_LT(0, self->times_taken);
-	leave_something_changed(_metadata, variant->areas);
+	leave_something_changed(_metadata, self);
 	prove(_metadata, self);
 	if (self->lacks_something)
 		SKIP(return, "this kernel lacks the features named above");

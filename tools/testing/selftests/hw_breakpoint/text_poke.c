@@ -357,6 +357,76 @@ int run_program(int fd, int times)
 	return sys_bpf(BPF_PROG_TEST_RUN, &attr);
 }
 
+/* -------------------------------------------------------------------- modules */
+
+#define VULNERABILITIES	"/sys/devices/system/cpu/vulnerabilities/"
+
+__u64 section_of_module(const char *module, const char *section)
+{
+	char path[128], text[32];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/sections/%s", module, section);
+	return bp_read_file(path, text, sizeof(text)) ? 0 : strtoull(text, NULL, 16);
+}
+
+/* Retpolines make thunks for indirect branches needless. */
+bool modules_have_thunks(void)
+{
+	char its[256], spectre[512];
+
+	return !bp_read_file(VULNERABILITIES "indirect_target_selection", its, sizeof(its)) &&
+	       !bp_read_file(VULNERABILITIES "spectre_v2", spectre, sizeof(spectre)) &&
+	       strstr(its, "Aligned branch") && !strstr(spectre, "Retpoline");
+}
+
+/* jmp *%reg, with the prefix for r8 to r15, and int3; in the upper half of a cache line */
+static bool is_thunk(unsigned long addr)
+{
+	unsigned char insn[4], *p = insn;
+
+	if (!(addr & 32) || !read_kcore(addr, insn, sizeof(insn)))
+		return false;
+	if (*p == 0x41)
+		p++;
+	return p[0] == 0xff && (p[1] & 0xf8) == 0xe0 && p[2] == INT3;
+}
+
+/*
+ * Each byte that could be the opcode of a call or a jump is taken for one: what is at
+ * the target decides.
+ */
+unsigned long find_thunks(unsigned long text)
+{
+	unsigned long kernel = (unsigned long)bp_ksym("_stext");
+	unsigned long kernel_end = (unsigned long)bp_ksym("_etext");
+	unsigned long start, end, found = 0;
+	unsigned char *is;
+
+	if (!find_mapping(text, &start, &end))
+		return 0;
+	is = malloc(end - start);
+	if (!is)
+		abort();
+	if (!read_kcore(start, is, end - start))
+		end = start;
+	for (unsigned long at = start; at + 5 <= end && !found; at++) {
+		const unsigned char *insn = is + (at - start);
+		unsigned long target;
+		__s32 offset;
+
+		if (insn[0] != 0xe8 && insn[0] != 0xe9)
+			continue;
+		memcpy(&offset, insn + 1, sizeof(offset));
+		target = at + 5 + offset;
+		if (target >= kernel && target < kernel_end)
+			continue;
+		if ((target < start || target >= end) && is_thunk(target))
+			found = target & -sysconf(_SC_PAGESIZE);
+	}
+	free(is);
+	return found;
+}
+
 /* ---------------------------------------------------------------- kernel text */
 
 bool read_kcore(unsigned long start, void *buf, size_t size)

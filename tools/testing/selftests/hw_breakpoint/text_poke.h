@@ -32,7 +32,7 @@
 /* A tracepoint that only take_copy() enables and disables */
 #define BARRIER		TRACING "/events/signal/signal_generate/enable"
 #define INT3		0xcc
-#define MAX_AREAS	8
+#define MAX_AREAS	32
 #define MAX_REPORTED	20
 
 /*
@@ -151,14 +151,42 @@ bool program_text(int fd, __u64 *addr, __u32 *len);
 __u64 program_runs(int fd);
 int run_program(int fd, int times);
 
+/* -------------------------------------------------------------------- modules */
+
+/*
+ * A module with lock prefixes, which a kernel with one CPU replaces while it loads the
+ * module, and with indirect calls, some of which may need thunks.
+ */
+#define TEXT_MODULE		"hw_breakpoint_test_pmu"
+#define TEXT_MODULE_PATH	"kernel/events/" TEXT_MODULE
+
+__u64 section_of_module(const char *module, const char *section);
+
+/*
+ * True if the kernel replaces indirect branches in the lower half of a cache line by
+ * branches to thunks, against Indirect Target Selection (ITS). Each module with such
+ * branches has pages with thunks of its own.
+ */
+bool modules_have_thunks(void);
+
+/*
+ * Returns the page with the thunks of the module that has this text, or 0. Only the
+ * branches in the text tell where it is.
+ */
+unsigned long find_thunks(unsigned long text);
+
 /* ---------------------------------------------------------------- kernel text */
 
 /*
- * An area of text that exists throughout. A byte is unknown if a record has text that
- * begins or ceases there.
+ * An area of text. A byte is unknown if a record has text that begins or ceases there.
+ * A page of a module may be text in one of the two copies only; other areas exist
+ * throughout.
  */
 struct area {
 	const char *name;
+	bool of_module;
+	bool in_first;
+	bool in_last;
 	unsigned long start;
 	unsigned long end;
 	unsigned char *first;
