@@ -175,8 +175,9 @@ test-base: deps-test out/base/bzImage root
 
 check:
 	@$(BIN)/check
-	@for t in verdict_test watchdog_test bench_test bench_report_test ../clients/compare_test; do \
-		$(QEMU)/$$t > /dev/null || { echo "check: $(QEMU)/$$t fails" >&2; exit 1; }; done
+	@printf '%s\n' verdict_test watchdog_test bench_test bench_report_test ../clients/compare_test | \
+		xargs -P $(JOBS) -I{} sh -c '$(QEMU)/{} > /dev/null || \
+			{ echo "check: $(QEMU)/{} fails" >&2; exit 1; }'
 
 export:
 	@$(BIN)/export --verify out/series
