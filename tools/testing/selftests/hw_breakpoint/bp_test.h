@@ -281,6 +281,10 @@ __u64 bp_now(clockid_t clock);
 int bp_load_module(const char *path, const char *parameters);
 int bp_remove_module(const char *path);
 
+/* The module with the PMU for tests */
+#define BP_PMU_MODULE		"hw_breakpoint_test_pmu"
+#define BP_PMU_MODULE_PATH	"kernel/events/" BP_PMU_MODULE
+
 /* ------------------------------------------------------------- ring buffer */
 
 struct bp_ring {

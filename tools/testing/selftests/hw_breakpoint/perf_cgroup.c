@@ -321,7 +321,6 @@ TEST_F(cgroup, last_event_ends_within_the_switch)
 	EXPECT_EQ(10, hits_of_member(self, plain));
 }
 
-#define HW_MODULE	"kernel/events/hw_breakpoint_test_pmu"
 #define HW_PMU		"/sys/bus/event_source/devices/breakpoint_test_hw"
 
 static long nr_of_hw(const char *name)
@@ -339,9 +338,9 @@ TEST_F(cgroup, switch_leaves_other_pmus_alone)
 	long before;
 	int fd, hw_fd, err;
 
-	err = bp_load_module(HW_MODULE, "");
+	err = bp_load_module(BP_PMU_MODULE_PATH, "");
 	if (err == -ENOENT)
-		SKIP(return, "needs the module " HW_MODULE);
+		SKIP(return, "needs the module " BP_PMU_MODULE_PATH);
 	ASSERT_EQ(0, err);
 	hw.type = nr_of_hw("type");
 	hw_fd = bp_open(&hw, -1, self->there);
@@ -357,7 +356,7 @@ TEST_F(cgroup, switch_leaves_other_pmus_alone)
 	EXPECT_GT(rounds / 10, nr_of_hw("test/disables") - before);
 	EXPECT_EQ(10, hits_of_member(self, fd));
 	close(hw_fd);
-	EXPECT_EQ(0, bp_remove_module(HW_MODULE));
+	EXPECT_EQ(0, bp_remove_module(BP_PMU_MODULE_PATH));
 }
 
 TEST_HARNESS_MAIN

@@ -327,7 +327,6 @@ TEST_F(mixed, group_is_refused_where_no_slot_is_free)
 /* -------------------------------------------------------------- with hardware events */
 
 /* A PMU that the tests provide, because a virtual machine may have no hardware PMU */
-#define HW_MODULE	"kernel/events/hw_breakpoint_test_pmu"
 #define HW_TYPE	"/sys/bus/event_source/devices/breakpoint_test_hw/type"
 
 FIXTURE(hardware)
@@ -342,9 +341,9 @@ FIXTURE_SETUP(hardware)
 	int err;
 
 	BP_NEED_ROOT();
-	err = bp_load_module(HW_MODULE, "");
+	err = bp_load_module(BP_PMU_MODULE_PATH, "");
 	if (err == -ENOENT)
-		SKIP(return, "needs the module " HW_MODULE);
+		SKIP(return, "needs the module " BP_PMU_MODULE_PATH);
 	ASSERT_EQ(0, err);
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
@@ -362,7 +361,7 @@ FIXTURE_TEARDOWN(hardware)
 	if (!self->mem)
 		return;
 	bp_teardown(_metadata);
-	EXPECT_EQ(0, bp_remove_module(HW_MODULE));
+	EXPECT_EQ(0, bp_remove_module(BP_PMU_MODULE_PATH));
 }
 
 TEST_F(hardware, event_leads_a_breakpoint)

@@ -157,8 +157,8 @@ int run_program(int fd, int times);
  * A module with lock prefixes, which a kernel with one CPU replaces while it loads the
  * module, and with indirect calls, some of which may need thunks.
  */
-#define TEXT_MODULE		"hw_breakpoint_test_pmu"
-#define TEXT_MODULE_PATH	"kernel/events/" TEXT_MODULE
+#define TEXT_MODULE		BP_PMU_MODULE
+#define TEXT_MODULE_PATH	BP_PMU_MODULE_PATH
 
 __u64 section_of_module(const char *module, const char *section);
 
