@@ -256,8 +256,8 @@ static void no_handler_runs_when_unregister_has_returned(struct kunit *test)
 		set = register_wide_hw_breakpoint(&attr, record_shout, &shout);
 		if (IS_ERR((void __force *)set))
 			break;
-		for (ms = 0; ms < 5000 && !atomic_read(&shout.nr); ms++)
-			usleep_range(500, 1000);
+		for (ms = 0; ms < 60000 && !atomic_read(&shout.nr); ms++)
+			usleep_range(1000, 2000);
 		unregister_wide_hw_breakpoint(set);
 		atomic_set(&shout.alive, 0);
 		if (!atomic_read(&shout.nr))

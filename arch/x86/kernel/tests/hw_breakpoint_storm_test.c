@@ -26,6 +26,7 @@
 
 /**
  * struct storm - NMIs, and what they interrupt
+ * @end: in jiffies, when a case gives up; KUnit's own time limit is five minutes
  * @cpu: the CPU that gets the NMIs
  * @sent: number of NMIs that were sent
  * @handled: number of NMIs that arrived
@@ -33,11 +34,12 @@
  * @in_nmi: number of hits while NMI entry or exit ran
  */
 struct storm {
-	int	cpu;
-	int	sent;
-	int	handled;
-	int	in_trap;
-	int	in_nmi;
+	unsigned long	end;
+	int		cpu;
+	int		sent;
+	int		handled;
+	int		in_trap;
+	int		in_nmi;
 };
 
 static struct storm storm;
@@ -149,10 +151,10 @@ static bool storm_passed(void)
 /* Waits in this CPU's time: an emulator may run one CPU at a time. */
 static bool storm_passes(void)
 {
-	unsigned long end = jiffies + 10 * HZ;
-
-	while (!storm_passed() && time_before(jiffies, end))
+	while (!storm_passed() && time_before(jiffies, storm.end)) {
 		cpu_relax();
+		cond_resched();
+	}
 	return storm_passed();
 }
 
@@ -228,13 +230,14 @@ static int send_nmis(void *unused)
 	return 0;
 }
 
+/* Goes on until a #DB was interrupted: the first set can take longer than the others. */
 static void interrupt_anywhere(struct kunit *test)
 {
-	unsigned long end = jiffies + 60 * HZ;
 	int last = storm.handled + STORM_A_SET;
 	struct dr_test *f = test->priv;
 
-	while (READ_ONCE(storm.handled) < last && time_before(jiffies, end)) {
+	while ((READ_ONCE(storm.handled) < last || !READ_ONCE(storm.in_trap)) &&
+	       time_before(jiffies, storm.end)) {
 		KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, TRAP), 1);
 		cond_resched();
 	}
@@ -269,7 +272,10 @@ static int storm_init(struct kunit *test)
 
 	if (err)
 		return err;
-	storm = (struct storm) { .cpu = raw_smp_processor_id() };
+	storm = (struct storm) {
+		.end = jiffies + 240 * HZ,
+		.cpu = raw_smp_processor_id(),
+	};
 	return register_nmi_handler(NMI_LOCAL, storm_nmi, 0, "x86_hw_breakpoint_storm");
 }
 

@@ -640,20 +640,33 @@ int bp_write_file(const char *path, const char *text)
 	return err;
 }
 
+/*
+ * A task has its new state before it leaves the CPU. A read of /proc/PID/syscall waits
+ * until the task has left, and returns "running" if its state changes meanwhile. If the
+ * file does not exist or requires more permissions, wait a little longer instead.
+ */
+static bool has_left_cpu(pid_t pid)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	if (!bp_read_file(path, text, sizeof(text)))
+		return strcmp(text, "running\n");
+	usleep(10000);
+	return true;
+}
+
 void bp_wait_for_state(pid_t pid, char state)
 {
 	char path[64], text[512], *p;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	/*
-	 * /proc shows the state before the task has left the CPU: wait a little longer.
-	 */
 	do {
 		usleep(1000);
 		if (bp_read_file(path, text, sizeof(text)))
 			return;
 		p = strrchr(text, ')');
-	} while (!p || p[2] != state);
+	} while (!p || p[2] != state || !has_left_cpu(pid));
 }
 
 int bp_load_module(const char *path, const char *parameters)
@@ -677,7 +690,7 @@ int bp_remove_module(const char *path)
 	const char *name = strrchr(path, '/') + 1;
 
 	/* The events of a task that was killed are released some time after waitpid(). */
-	for (int ms = 0; ms < 5000; ms++) {
+	for (int ms = 0; ms < 60000; ms++) {
 		if (!syscall(__NR_delete_module, name, O_NONBLOCK))
 			return 0;
 		if (errno != EAGAIN)

@@ -264,8 +264,9 @@ int bp_read_file(const char *path, char *buf, size_t size);
 int bp_write_file(const char *path, const char *text);
 
 /*
- * Waits until /proc shows the task in @state, such as 'S' for sleeping: a worker may
- * answer before it sleeps. Returns at once if there is no such task.
+ * Waits until /proc shows the task in @state, such as 'S' for sleeping, and the task has
+ * left its CPU: a worker may answer before it sleeps. Returns at once if there is no such
+ * task.
  */
 void bp_wait_for_state(pid_t pid, char state);
 

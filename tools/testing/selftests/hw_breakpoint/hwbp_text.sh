@@ -223,6 +223,48 @@ test_text_that_is_new()
 	done
 }
 
+# Changes of the image of the BPF program: it is written when the program is loaded, and
+# overwritten with int3 when the program is freed. The image of an earlier program may be
+# freed late, too.
+changes_of_image()
+{
+	page=$(symbols | awk '/_hwbp_nothing / { print substr($3, 1, 15); exit }')
+	changes | awk -v page="$page" '
+		substr($3, 1, 15) != page || $5 < 32 { next }
+		$NF !~ /^c+[.]*$/ { image = $3; n++; next }
+		$3 == image { n++ }
+		END { print n + 0 }'
+}
+
+# The kernel frees a program some time after its symbol is unregistered. Only with
+# --areas there is a record of this.
+wait_until_freed()
+{
+	if [ -z "$1" ]; then
+		sleep 2
+		return
+	fi
+	for _ in $(seq 600); do
+		[ "$(changes_of_image)" -ge 2 ] && return
+		sleep 0.1
+	done
+}
+
+# Runs hwbp text, with the option $1 if that is not empty, while a BPF program is loaded
+# and freed.
+text_of_bpf()
+{
+	: >"$report"
+	timeout 900 "$hwbp" text -o "$report" $1 >"$out" 2>"$err" &
+	watcher=$!
+	wait_for "^changes of kernel text" "$report"
+	"$programs/load_bpf" </dev/null >/dev/null
+	wait_for "_hwbp_nothing .* symbol unregistered " "$report"
+	wait_until_freed "$1"
+	kill -TERM $watcher
+	watch_ended
+}
+
 test_text_symbols_of_bpf()
 {
 	can_listen || return
@@ -235,10 +277,7 @@ test_text_symbols_of_bpf()
 		skip="this kernel does not compile BPF"
 		return
 	fi
-	once bpf text <<-END
-	"$programs/load_bpf" </dev/null
-	sleep 2
-	END
+	once bpf text_of_bpf ""
 	status_is 0
 	symbols | grep " bpf_prog_[0-9a-f]*_hwbp_nothing " >"$tmp/lines"
 	equal "$(sed 's/.* symbol //' "$tmp/lines" | xargs)" \
@@ -263,17 +302,10 @@ test_text_of_whole_areas()
 		return
 	fi
 	for areas in "" --areas; do
-		once "bpf$areas" text $areas <<-END
-		"$programs/load_bpf" </dev/null
-		sleep 2
-		END
+		once "bpf$areas" text_of_bpf "$areas"
 		status_is 0
-		page=$(symbols | awk '/_hwbp_nothing / { print substr($3, 1, 15); exit }')
-		# The text is written when the program is loaded, and overwritten when
-		# it is freed.
-		equal "$(changes | awk -v page="$page" \
-			 'substr($3, 1, 15) == page && $5 >= 32' | wc -l)" \
-		      "$([ -z "$areas" ] && echo 0 || echo 2)" "changes of the image"
+		equal "$(changes_of_image)" "$([ -z "$areas" ] && echo 0 || echo 2)" \
+		      "changes of the image"
 	done
 	echo 0 >$paranoid
 	run "$programs/as_nobody" "$hwbp" text --areas -- true
@@ -338,7 +370,11 @@ test_text_until_the_end_as_it_comes()
 test_text_time_limit_and_exit_status()
 {
 	can_listen || return
-	run "$hwbp" text -t 0.2 -- sh -c 'sleep 1; exit 3'
+	# The command goes on until the note says so.
+	run "$hwbp" text -t 0.2 -- sh -c 'for i in $(seq 600); do
+			grep -q "continues to run" "$1" && exit 3
+			sleep 0.1
+		done' sh "$err"
 	status_is 3
 	grep -q "^hwbp: note: the report has ended, sh (pid [0-9]*) continues to run$" "$err" ||
 		complain "'$(cat "$err")'"

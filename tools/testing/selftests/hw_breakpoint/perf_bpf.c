@@ -236,8 +236,18 @@ struct links {
 	int cpu;
 	int nr;
 	int wrong;
+	long long stores;
 	bool done;
 };
+
+/* Returns when the other thread has begun and ended a store that hits the event. */
+static void wait_for_hit(struct links *links)
+{
+	long long begun = __atomic_load_n(&links->stores, __ATOMIC_ACQUIRE);
+
+	while (__atomic_load_n(&links->stores, __ATOMIC_ACQUIRE) < begun + 2)
+		sched_yield();
+}
 
 static void *attach_and_close_links(void *arg)
 {
@@ -248,20 +258,27 @@ static void *attach_and_close_links(void *arg)
 	for (int i = 0; i < links->nr; i++) {
 		link = bpf_attach(links->prog, links->event, 0);
 		links->wrong += link < 0;
+		if (i % 64 == 0)
+			wait_for_hit(links);
 		if (link >= 0)
 			close(link);
+		if (i % 64 == 0)
+			wait_for_hit(links);
 	}
 	__atomic_store_n(&links->done, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-/* A hit may find a program that is about to go, or none: it is counted all the same. */
+/*
+ * A hit may find a program that is about to go, or none: it is counted all the same.
+ * Some links wait for a hit, so that there are hits with a program and without one.
+ */
 TEST_F(bpf, links_come_and_go_while_the_event_is_hit)
 {
 	struct bp_cpus cpus = bp_online_cpus();
 	struct links links = { .event = self->fd, .nr = 1000 };
 	pthread_t thread;
-	long long stores = 0, hits;
+	long long hits;
 
 	BP_NEED_CPUS(cpus, 2);
 	links.prog = load_program(self->map, 0);
@@ -269,14 +286,16 @@ TEST_F(bpf, links_come_and_go_while_the_event_is_hit)
 	links.cpu = cpus.cpu[1];
 	ASSERT_EQ(0, bp_pin(cpus.cpu[0]));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, attach_and_close_links, &links));
-	for (; !__atomic_load_n(&links.done, __ATOMIC_ACQUIRE); stores++)
+	while (!__atomic_load_n(&links.done, __ATOMIC_ACQUIRE)) {
 		bp_store(self->mem, 1);
+		__atomic_fetch_add(&links.stores, 1, __ATOMIC_RELEASE);
+	}
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, links.wrong);
-	EXPECT_EQ(stores, bp_count(self->fd));
+	EXPECT_EQ(links.stores, bp_count(self->fd));
 	hits = map_value(self->map, HITS);
 	EXPECT_LT(0, hits);
-	EXPECT_GT(stores, hits);
+	EXPECT_GT(links.stores, hits);
 }
 
 /* An event of a process on any CPU: the program runs on each. */

@@ -108,7 +108,8 @@ for t in $tests; do
 		argument=none
 		;;
 	esac
-	out=$(timeout 60 "$dir/$program" ${argument:+"$argument"} 2>&1) || status=$?
+	# Only against a hang: less than the time limit of all tests together
+	out=$(timeout 240 "$dir/$program" ${argument:+"$argument"} 2>&1) || status=$?
 	[ $status -eq 0 ] || complain "exit status $status"
 	check_$t
 	if [ $bad -eq 0 ]; then

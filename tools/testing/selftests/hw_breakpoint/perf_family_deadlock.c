@@ -9,6 +9,9 @@
 
 #define RUN_TIME	(3 * SECOND)
 
+/* Seconds that operations may take to end, less than the time limit of the test */
+#define GRACE		100
+
 FIXTURE(ending)
 {
 	int hotplug;
@@ -61,7 +64,7 @@ static int modify_and_prctl(__u64 until)
 
 TEST_F(ending, modify_of_the_type_while_prctl_switches_the_event)
 {
-	int err = run_bounded(modify_and_prctl, RUN_TIME, 10);
+	int err = run_bounded(modify_and_prctl, RUN_TIME, GRACE);
 
 	ASSERT_NE(-ETIMEDOUT, err) TH_LOG("modify and prctl wait for each other");
 	EXPECT_EQ(0, err);
@@ -69,9 +72,16 @@ TEST_F(ending, modify_of_the_type_while_prctl_switches_the_event)
 
 #define NR_OWNED	24
 
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = { };
+
+	return waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
 /*
  * Opens events, some of them breakpoints, of a task that calls exec() repeatedly; this
- * task is their owner.
+ * task is their owner. Goes on until at least one was opened.
  */
 static int own_events_of(pid_t pid)
 {
@@ -80,7 +90,7 @@ static int own_events_of(pid_t pid)
 
 	bp.remove_on_exec = 1;
 	sw.remove_on_exec = 1;
-	while (go_on()) {
+	do {
 		for (nr = 0; nr < NR_OWNED; nr++) {
 			fd[nr] = bp_open(nr % 8 ? &sw : &bp, pid, -1);
 			if (fd[nr] < 0)
@@ -90,7 +100,7 @@ static int own_events_of(pid_t pid)
 		for (int i = 0; i < 5; i++)
 			switch_mine();
 		bp_close(fd, nr);
-	}
+	} while (go_on() || (!in_time && !has_ended(pid)));
 	return in_time ? 0 : -ESRCH;
 }
 
@@ -101,19 +111,23 @@ static int exec_and_prctl(__u64 until)
 
 	run_until = until;
 	pid = fork();
-	if (!pid)
-		exec_until(until);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		exec_until(~0ULL);
+	}
 	if (pid < 0)
 		return -errno;
 	err = own_events_of(pid);
-	if (waitpid(pid, &status, 0) != pid || status)
+	kill(pid, SIGKILL);
+	/* The child ends by itself only if an exec() fails. */
+	if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return -ECHILD;
 	return err;
 }
 
 TEST_F(ending, exec_of_a_task_while_prctl_of_the_owner_switches_its_events)
 {
-	int err = run_bounded(exec_and_prctl, RUN_TIME, 10);
+	int err = run_bounded(exec_and_prctl, RUN_TIME, GRACE);
 
 	ASSERT_NE(-ETIMEDOUT, err) TH_LOG("exec and prctl wait for each other");
 	EXPECT_EQ(0, err);
@@ -349,10 +363,10 @@ static void *torment(void *arg)
 {
 	unsigned int seed = (long)arg + 1;
 
-	while (go_on()) {
+	do {
 		torments[(long)arg](&seed);
 		done[(long)arg]++;
-	}
+	} while (go_on());
 	return NULL;
 }
 
@@ -404,7 +418,7 @@ TEST_F(ending, many_operations_at_the_same_time)
 	if (!geteuid() && cpus.nr > 1)
 		last_cpu = cpus.cpu[cpus.nr - 1];
 	self->hotplug = last_cpu;
-	err = run_bounded(torture_all, TORTURE_TIME, 60);
+	err = run_bounded(torture_all, TORTURE_TIME, GRACE);
 	ASSERT_NE(-ETIMEDOUT, err) TH_LOG("an operation hangs");
 	EXPECT_EQ(0, err);
 }

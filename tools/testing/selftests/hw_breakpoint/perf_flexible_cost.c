@@ -175,7 +175,7 @@ TEST_F(many, cost_a_switch_less_than_software_events)
 	const FIXTURE_VARIANT(many) software = { .dummy = true };
 	struct load load = { };
 	struct bp_worker other;
-	__u64 least, time;
+	__u64 least = ~0ULL, time, start, again;
 
 	if (variant->dummy)
 		SKIP(return, "these are software events");
@@ -185,7 +185,11 @@ TEST_F(many, cost_a_switch_less_than_software_events)
 	bp_close(self->fd, self->nr);
 	self->nr = 0;
 	open_many(_metadata, self, variant);
-	least = time_of_switches(&other);
+	start = bp_now(CLOCK_MONOTONIC);
+	do {
+		again = time_of_switches(&other);
+		least = again < least ? again : least;
+	} while (2 * least > time && bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS);
 	EXPECT_LE(2 * least, time);
 	bp_close(self->fd, self->nr);
 	EXPECT_EQ(0, bp_stop(&other));
@@ -200,24 +204,37 @@ static void raise_file_limit(struct __test_metadata *_metadata)
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-static double time_of_rounds(int rounds)
+/*
+ * The minimum time of work of the task with many events, in percent more than that of a
+ * task without. They alternate on the same CPU until @limit is met or patience is over:
+ * on a busy machine few measurements are undisturbed.
+ */
+static double percent_more(int rounds, struct bp_worker *other, double limit)
 {
-	double time = 0;
+	double time, control, least = 0, least_control = 0, percent = 0;
+	__u64 start = bp_now(CLOCK_MONOTONIC);
 
-	for (int i = 0; i < 10; i++)
-		time += time_of_work(rounds, NULL);
-	return time;
+	for (int i = 0; i < 10 || (percent > limit &&
+				   bp_now(CLOCK_MONOTONIC) - start < 2 * PATIENCE_NS); i++) {
+		time = time_of_work(rounds, NULL);
+		control = bp_do(other, rounds);
+		least = !i || time < least ? time : least;
+		least_control = !i || control < least_control ? control : least_control;
+		percent = 100 * (least / least_control - 1);
+	}
+	return percent;
 }
 
 /*
- * Each rotation tries to schedule a bounded number of breakpoints. The clock of the plain
- * kernel's machine counts instructions, so a limit of 2 % can be tested.
+ * Each rotation tries to schedule a bounded number of breakpoints. Work takes sixteen
+ * rotations or more, so that the minimum is not that of work with few rotations.
  */
 static void expect_most_cost_two_percent(struct __test_metadata *_metadata,
 					 struct perf_event_attr *attr)
 {
 	static int fd[MOST];
-	double alone, time;
+	struct bp_worker other;
+	double percent;
 	int rounds;
 
 	BP_NEED_ROOT();
@@ -225,16 +242,17 @@ static void expect_most_cost_two_percent(struct __test_metadata *_metadata,
 		SKIP(return, "a debug kernel is not measured");
 	raise_file_limit(_metadata);
 	ASSERT_EQ(0, bp_pin(cpu));
-	rounds = rounds_of_work();
-	alone = time_of_rounds(rounds);
+	ASSERT_EQ(0, bp_start(&other, time_of_work, NULL));
+	rounds = 4 * rounds_of_work();
 	for (int i = 0; i < MOST; i++) {
 		fd[i] = bp_open(attr, 0, -1);
 		ASSERT_LE(0, fd[i]);
 	}
-	time = time_of_rounds(rounds);
+	percent = percent_more(rounds, &other, 2);
 	bp_close(fd, MOST);
-	TH_LOG("%.2f %%", 100 * (time - alone) / alone);
-	EXPECT_LE(time, 1.02 * alone);
+	TH_LOG("%.2f %%", percent);
+	EXPECT_GE(2, percent);
+	EXPECT_EQ(0, bp_stop(&other));
 }
 
 TEST_F(flexible, sixteen_thousand_cost_their_task_two_percent)

@@ -141,9 +141,11 @@ static void expect_intervals(struct __test_metadata *_metadata, struct events *e
 	EXPECT_GE(interval + 50000000, shortest);
 }
 
+/* Each CPU has a rotation timer of its own: a task that moves would see early rotations. */
 TEST_F(flexible, interval_in_sysfs_is_the_time_between_rotations)
 {
 	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_pin(cpu));
 	add_group(_metadata, &self->e, flexible, 0, BP_SLOTS, 0, -1);
 	add_group(_metadata, &self->e, flexible, BP_SLOTS, BP_SLOTS, 0, -1);
 	expect_intervals(_metadata, &self->e, 5);

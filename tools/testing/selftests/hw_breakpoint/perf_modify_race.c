@@ -9,6 +9,30 @@
  */
 #include "modify.h"
 
+/* Samples of the event that is changed, counted by address */
+struct samples {
+	struct bp_ring ring;
+	long first;
+	long second;
+	long other;
+};
+
+static void take_samples(struct samples *samples)
+{
+	union bp_record rec;
+
+	while (bp_ring_next(&samples->ring, &rec)) {
+		if (rec.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		if (rec.u64[1] == spot_addr(FIRST_BYTE))
+			samples->first++;
+		else if (rec.u64[1] == spot_addr(SECOND_BYTE))
+			samples->second++;
+		else
+			samples->other++;
+	}
+}
+
 /*
  * Breakpoints of the thread that stores, which another thread changes repeatedly,
  * usually from another CPU, or else when the first thread is preempted
@@ -22,6 +46,8 @@ struct storm {
 	bool toggled;
 	long done;
 	long wrong;
+	/* If set, the storm goes on until both addresses were sampled. */
+	struct samples *samples;
 };
 
 static void *storm_thread(void *arg)
@@ -52,6 +78,12 @@ static void *storm_thread(void *arg)
 	return NULL;
 }
 
+static bool is_over(struct storm *s, long rounds)
+{
+	return rounds >= MANY && __atomic_load_n(&s->done, __ATOMIC_RELAXED) >= MANY &&
+	       (!s->samples || (s->samples->first && s->samples->second));
+}
+
 /* Stores until there were enough stores and changes; returns the number of rounds. */
 static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 {
@@ -60,7 +92,7 @@ static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 
 	shared->stop = 0;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_thread, s));
-	while (rounds < MANY || __atomic_load_n(&s->done, __ATOMIC_RELAXED) < MANY) {
+	while (!is_over(s, rounds)) {
 		hit(FIRST_BYTE, 1);
 		hit(SECOND_BYTE, 1);
 		for (int i = 0; i < NEIGHBOURS; i++)
@@ -69,6 +101,9 @@ static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 		pause_cpu();
 		if (rounds % 16 == 0)
 			sched_yield();
+		/* The ring must not become full, however long the changes take. */
+		if (s->samples && rounds % 1024 == 0)
+			take_samples(s->samples);
 	}
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
@@ -152,33 +187,26 @@ TEST_F(attr, siblings_count_all_hits_while_their_leader_is_modified)
 TEST_F(attr, samples_have_the_hit_address_while_events_are_modified)
 {
 	static const int at[] = { FIRST_BYTE, SECOND_BYTE };
-	struct storm s = { .at = at, .nr = 2 };
-	long rounds, first = 0, second = 0;
-	union bp_record rec;
-	struct bp_ring ring;
+	struct samples samples = { };
+	struct storm s = { .at = at, .nr = 2, .samples = &samples };
+	long rounds;
 
 	self->attr.sample_period = 1;
 	self->attr.sample_type = PERF_SAMPLE_ADDR;
 	s.attr = self->attr;
 	s.fd = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, s.fd);
-	ASSERT_EQ(0, bp_ring_map(&ring, s.fd, 512, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, bp_ring_map(&samples.ring, s.fd, 512, PROT_READ | PROT_WRITE));
 	rounds = store_in_storm(_metadata, &s);
 	EXPECT_EQ(0, bp_disable(s.fd));
-	while (bp_ring_next(&ring, &rec)) {
-		if (rec.header.type != PERF_RECORD_SAMPLE)
-			continue;
-		EXPECT_TRUE(rec.u64[1] == spot_addr(FIRST_BYTE) ||
-			    rec.u64[1] == spot_addr(SECOND_BYTE));
-		first += rec.u64[1] == spot_addr(FIRST_BYTE);
-		second += rec.u64[1] == spot_addr(SECOND_BYTE);
-	}
-	EXPECT_EQ(first + second, count(_metadata, s.fd));
-	EXPECT_GE(rounds, first);
-	EXPECT_GE(rounds, second);
-	EXPECT_LT(0, first);
-	EXPECT_LT(0, second);
-	bp_ring_unmap(&ring);
+	take_samples(&samples);
+	EXPECT_EQ(0, samples.other);
+	EXPECT_EQ(samples.first + samples.second, count(_metadata, s.fd));
+	EXPECT_GE(rounds, samples.first);
+	EXPECT_GE(rounds, samples.second);
+	EXPECT_LT(0, samples.first);
+	EXPECT_LT(0, samples.second);
+	bp_ring_unmap(&samples.ring);
 }
 
 TEST_F(attr, families_count_all_hits_while_they_are_modified)

@@ -262,6 +262,7 @@ TEST_F(group, member_is_modified_for_all_threads)
 TEST_F(group, limit_of_the_leader_stops_all)
 {
 	struct group_read r;
+	__u64 before;
 
 	self->attr[0].sample_period = 1;
 	self->attr[0].disabled = 1;
@@ -271,14 +272,11 @@ TEST_F(group, limit_of_the_leader_stops_all)
 	for (int i = 0; i < 5; i++)
 		bp_store(self->mem, 1);
 	/* The work that disables it runs when this thread waits. */
-	for (int i = 0; i < 1000; i++) {
-		__u64 before = read_group(self->fd[0]).cntr[1].value;
-
+	do {
+		before = read_group(self->fd[0]).cntr[1].value;
 		usleep(1000);
 		bp_store(self->mem + WORD, 1);
-		if (read_group(self->fd[0]).cntr[1].value == before)
-			break;
-	}
+	} while (read_group(self->fd[0]).cntr[1].value != before);
 	EXPECT_EQ(3, read_group(self->fd[0]).cntr[0].value);
 	r = read_group(self->fd[0]);
 	store_all(2, self->mem);

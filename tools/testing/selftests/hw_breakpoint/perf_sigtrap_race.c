@@ -27,6 +27,10 @@
 /* Maximum number of accesses made with SIGTRAP blocked */
 #define BATCH			20
 
+/* What is done even if the time is over */
+#define MIN_MOVES		100
+#define MIN_ROUNDS		50
+
 /* Word n of the process; after these, the word of thread n - NR_WORDS */
 static char *word(int n)
 {
@@ -116,7 +120,7 @@ struct runner {
 
 static struct runner runners[NR_THREADS];
 static __thread struct runner *me;
-static int go, stop;
+static int nr_ready, go, stop;
 /* Number of signals of threads that make no accesses */
 static long strays;
 
@@ -239,9 +243,10 @@ static void *run(void *arg)
 	r->seed = r->nr + 1;
 	attr = word_attr(NR_WORDS + r->nr);
 	r->fd = bp_open(&attr, 0, -1);
+	__atomic_add_fetch(&nr_ready, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE))
 		sched_yield();
-	while (r->fd >= 0 && !__atomic_load_n(&stop, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		run_batch(r);
 	return NULL;
 }
@@ -285,13 +290,40 @@ static int move_to(FIXTURE_DATA(race) *self, int event, int n)
 	return bp_modify(self->fd[event], &attr);
 }
 
+static bool has_failed(const struct runner *r)
+{
+	return __atomic_load_n(&r->bad, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&r->missed, __ATOMIC_RELAXED);
+}
+
+/* True when each event was hit, or when a signal was wrong or missing. */
+static bool has_result(void)
+{
+	long hits[NR_EVENTS] = { };
+	bool all = true;
+
+	for (int i = 0; i < NR_THREADS; i++) {
+		const struct runner *r = &runners[i];
+
+		if (has_failed(r))
+			return true;
+		all &= __atomic_load_n(&r->own_hits, __ATOMIC_RELAXED) > 0;
+		for (int k = 0; k < NR_EVENTS; k++)
+			hits[k] += __atomic_load_n(&r->hits[k], __ATOMIC_RELAXED);
+	}
+	for (int k = 0; k < NR_EVENTS; k++)
+		all &= hits[k] > 0;
+	return all;
+}
+
+/* On a busy host the time may be over before each thread has run. */
 static long move_about(FIXTURE_DATA(race) *self)
 {
 	__u64 end = bp_now(CLOCK_MONOTONIC) + self->time;
 	unsigned int seed = 4711;
 	long moves = 0;
 
-	while (bp_now(CLOCK_MONOTONIC) < end) {
+	while (bp_now(CLOCK_MONOTONIC) < end || moves < MIN_MOVES || !has_result()) {
 		int n = next_random(&seed) % NR_WORDS;
 
 		if (move_to(self, event_of(n), n))
@@ -317,7 +349,6 @@ static void expect_fine(struct __test_metadata *_metadata, struct runner *r)
 
 	expect_none_bad(_metadata, r);
 	EXPECT_LT(0, r->own_hits);
-	ASSERT_GE(r->fd, 0);
 	own = bp_hits(r->fd);
 	EXPECT_EQ(own.count, r->own_hits);
 	EXPECT_EQ(0, own.lost);
@@ -331,6 +362,10 @@ TEST_F_TIMEOUT(race, signals_during_hits_and_changes, 900)
 		runners[i] = (struct runner){ .nr = i, .fd = -1 };
 		ASSERT_EQ(0, pthread_create(&runners[i].thread, NULL, run, &runners[i]));
 	}
+	while (__atomic_load_n(&nr_ready, __ATOMIC_ACQUIRE) < NR_THREADS)
+		sched_yield();
+	for (int i = 0; i < NR_THREADS; i++)
+		ASSERT_GE(runners[i].fd, 0);
 	__atomic_store_n(&go, 1, __ATOMIC_RELEASE);
 	moves = move_about(self);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
@@ -400,7 +435,7 @@ TEST_F_TIMEOUT(race, threads_come_and_go_during_hits, 900)
 	__u64 end = bp_now(CLOCK_MONOTONIC) + self->time / 4;
 	long rounds = 0, count = 0, echoes = 0, forgiven;
 
-	while (bp_now(CLOCK_MONOTONIC) < end || !rounds) {
+	while (bp_now(CLOCK_MONOTONIC) < end || rounds < MIN_ROUNDS) {
 		for (int i = 0; i < NR_SHORT; i++) {
 			runners[i] = (struct runner){ .nr = i, .may_echo = bp_emulated() };
 			ASSERT_EQ(0, pthread_create(&runners[i].thread, NULL, live_shortly,

@@ -50,7 +50,7 @@ int instance_write(const char *path, const char *name, const char *text)
 
 int end_instance(const char *path)
 {
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 3000; i++) {
 		if (!rmdir(path))
 			return 0;
 		usleep(20000);
