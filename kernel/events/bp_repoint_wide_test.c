@@ -20,6 +20,7 @@
 #include <linux/delay.h>
 #include <linux/hw_breakpoint_wide.h>
 #include <linux/irq_work.h>
+#include <linux/jiffies.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/percpu.h>
@@ -179,18 +180,15 @@ static void a_change_reaches_every_cpu(struct kunit *test)
 	}
 }
 
-/* Sleeps for a minute at most: a virtual CPU may stand still for seconds. */
+/* Waits for a minute at most: a virtual CPU may stand still for seconds. */
 static bool settles(struct fixture *f)
 {
-	int us;
+	unsigned long end = jiffies + 60 * HZ;
 
-	for (us = 0; us < 60 * USEC_PER_SEC; us += 100) {
-		if (wide_hw_breakpoint_is_settled(f->set))
-			return true;
+	while (!wide_hw_breakpoint_is_settled(f->set) && time_before(jiffies, end))
 		usleep_range(100, 200);
-	}
 
-	return false;
+	return wide_hw_breakpoint_is_settled(f->set);
 }
 
 static void repoint_settles_without_synchronize(struct kunit *test)

@@ -716,6 +716,11 @@ __u64 bp_now(clockid_t clock)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+bool bp_has_patience(__u64 start)
+{
+	return bp_now(CLOCK_MONOTONIC) - start < 60 * 1000000000ULL;
+}
+
 /* ------------------------------------------------------------- ring buffer */
 
 int bp_ring_map(struct bp_ring *ring, int fd, int data_pages, int prot)

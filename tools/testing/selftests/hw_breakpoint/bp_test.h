@@ -265,13 +265,20 @@ int bp_write_file(const char *path, const char *text);
 
 /*
  * Waits until /proc shows the task in @state, such as 'S' for sleeping, and the task has
- * left its CPU: a worker may answer before it sleeps. Returns at once if there is no such
- * task.
+ * left its CPU: a worker may answer before it sleeps. Not for 'R'. Returns at once if
+ * there is no such task.
  */
 void bp_wait_for_state(pid_t pid, char state);
 
 int bp_cpu_online(int cpu, bool online);
 __u64 bp_now(clockid_t clock);
+
+/*
+ * True for a minute after @start, a time of CLOCK_MONOTONIC. A loop that waits for what a
+ * busy host may delay ends then, so that the test reports what is missing before a time
+ * limit ends it.
+ */
+bool bp_has_patience(__u64 start);
 
 /*
  * Load and remove a module of this kernel, given by its path in the kernel source

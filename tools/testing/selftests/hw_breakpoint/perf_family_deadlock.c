@@ -81,11 +81,13 @@ static bool has_ended(pid_t pid)
 
 /*
  * Opens events, some of them breakpoints, of a task that calls exec() repeatedly; this
- * task is their owner. Goes on until at least one was opened.
+ * task is their owner. Goes on until at least one was opened: an event with remove_on_exec
+ * may be refused during exec().
  */
 static int own_events_of(pid_t pid)
 {
 	struct perf_event_attr bp = bp_attr_w(page, 1), sw = faults();
+	__u64 start = bp_now(CLOCK_MONOTONIC);
 	int fd[NR_OWNED], nr, in_time = 0;
 
 	bp.remove_on_exec = 1;
@@ -100,7 +102,7 @@ static int own_events_of(pid_t pid)
 		for (int i = 0; i < 5; i++)
 			switch_mine();
 		bp_close(fd, nr);
-	} while (go_on() || (!in_time && !has_ended(pid)));
+	} while (go_on() || (!in_time && !has_ended(pid) && bp_has_patience(start)));
 	return in_time ? 0 : -ESRCH;
 }
 

@@ -46,7 +46,7 @@ struct storm {
 	bool toggled;
 	long done;
 	long wrong;
-	/* If set, the storm goes on until both addresses were sampled. */
+	/* If set, the storm goes on until both addresses, or a wrong one, were sampled. */
 	struct samples *samples;
 };
 
@@ -80,8 +80,10 @@ static void *storm_thread(void *arg)
 
 static bool is_over(struct storm *s, long rounds)
 {
+	const struct samples *samples = s->samples;
+
 	return rounds >= MANY && __atomic_load_n(&s->done, __ATOMIC_RELAXED) >= MANY &&
-	       (!s->samples || (s->samples->first && s->samples->second));
+	       (!samples || samples->other || (samples->first && samples->second));
 }
 
 /* Stores until there were enough stores and changes; returns the number of rounds. */

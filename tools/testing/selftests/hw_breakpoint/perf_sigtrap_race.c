@@ -27,7 +27,7 @@
 /* Maximum number of accesses made with SIGTRAP blocked */
 #define BATCH			20
 
-/* What is done even if the time is over */
+/* The least numbers of changes and of rounds, on a busy host as well */
 #define MIN_MOVES		100
 #define MIN_ROUNDS		50
 
@@ -323,7 +323,8 @@ static long move_about(FIXTURE_DATA(race) *self)
 	unsigned int seed = 4711;
 	long moves = 0;
 
-	while (bp_now(CLOCK_MONOTONIC) < end || moves < MIN_MOVES || !has_result()) {
+	while (bp_now(CLOCK_MONOTONIC) < end ||
+	       ((moves < MIN_MOVES || !has_result()) && bp_has_patience(end))) {
 		int n = next_random(&seed) % NR_WORDS;
 
 		if (move_to(self, event_of(n), n))

@@ -436,11 +436,27 @@ TEST_F(record, each_of_successive_events_records_all_changes)
 static bool read_until(unsigned long start, char *text, const char *other, size_t size,
 		       bool equal)
 {
-	for (int i = 0; i < 600; i++) {
+	__u64 begin = bp_now(CLOCK_MONOTONIC);
+
+	do {
 		usleep(100000);
 		if (!read_kcore(start, text, size))
 			return false;
 		if (!memcmp(text, other, size) == equal)
+			return true;
+	} while (bp_has_patience(begin));
+	return false;
+}
+
+/* Reads the text until it did not change for three seconds. */
+static bool read_until_it_stays(unsigned long start, char *text, char *former, size_t size)
+{
+	for (int i = 0; i < 10; i++) {
+		memcpy(former, text, size);
+		sleep(3);
+		if (!read_kcore(start, text, size))
+			return false;
+		if (!memcmp(text, former, size))
 			return true;
 	}
 	return false;
@@ -464,12 +480,8 @@ TEST_F(record, leaves_no_changed_text_when_the_last_event_is_closed)
 	ASSERT_TRUE(read_kcore(start, after, size));
 	unlisten(&self->listener);
 	ASSERT_TRUE(read_until(start, before, after, size, false));
-	/* Wait for other changes that earlier tests have left. */
-	do {
-		memcpy(after, before, size);
-		sleep(3);
-		ASSERT_TRUE(read_kcore(start, before, size));
-	} while (memcmp(before, after, size));
+	/* Earlier tests may have left other changes. */
+	ASSERT_TRUE(read_until_it_stays(start, before, after, size));
 	for (int i = 0; i < 3; i++) {
 		ASSERT_EQ(0, listen_here(self));
 		EXPECT_EQ(-ESRCH, bp_open(&self->attr, 0x3fffffff, -1));
