@@ -194,13 +194,16 @@ TEST_F(trap, signals_stay_right_while_another_thread_modifies)
 {
 	struct mover m = { };
 	struct bp_worker w;
+	__u64 start;
 	int cmd = 0;
 
 	ASSERT_EQ(0, bp_start_thread(&w, store_all_the_time, &m));
 	self->fd = bp_open(&self->attr, w.pid, -1);
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(sizeof(cmd), write(w.cmd[1], &cmd, sizeof(cmd)));
-	for (int i = 0; i < TIMES(1000) || m.hits < TIMES(100); i++) {
+	start = bp_now(CLOCK_MONOTONIC);
+	for (int i = 0; i < TIMES(1000) ||
+			(m.hits < TIMES(100) && bp_has_patience(start)); i++) {
 		self->attr = word_attr(i % 2);
 		ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 		if (i % 8 == 0)
