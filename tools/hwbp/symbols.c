@@ -15,11 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "access.h"
 #include "symbols.h"
 #include "util.h"
+
+/* Time in which a process that executes a program must have mapped it */
+#define LOADING_NS	(10 * 1000000000ULL)
 
 /**
  * struct mapped - one ELF file in the address space
@@ -250,11 +254,15 @@ static char *read_exe(pid_t pid)
 	return xstrdup(path);
 }
 
-/* Returns 0 or an errno. */
-static int read_maps(struct symbols *syms, pid_t pid)
+/*
+ * Returns 0 or an errno. *@loading: the process has memory, but none from a file that can
+ * be executed, as for a moment while it executes a program.
+ */
+static int read_maps(struct symbols *syms, pid_t pid, bool *loading)
 {
 	char *name = xasprintf("/proc/%d/maps", pid);
 	char *line = NULL;
+	bool memory = false, files = false;
 	size_t size = 0;
 	FILE *f;
 	int err;
@@ -272,30 +280,48 @@ static int read_maps(struct symbols *syms, pid_t pid)
 		int path = 0;
 		char perm[5];
 
+		memory = true;
 		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %*u %n", &start, &end, perm,
 			   &pgoff, &path) < 4 || !path || perm[2] != 'x')
 			continue;
+		files |= line[path] == '/';
 		symbols_map(syms, line + path, start, end - start, pgoff);
 	}
 	free(line);
 	fclose(f);
+	*loading = memory && !files;
 	return 0;
 }
 
 void symbols_read_maps(struct symbols *syms, pid_t pid)
 {
-	int err = read_maps(syms, pid);
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	uint64_t deadline = now_ns() + LOADING_NS;
+	bool loading;
+	int err;
 
-	if (err)
-		die("no permission to read the maps of process %d: %s", pid, strerror(err));
-	if (!syms->nr_maps)
-		die("process %d has no program: it has exited or is a kernel thread", pid);
+	for (;;) {
+		err = read_maps(syms, pid, &loading);
+		if (err)
+			die("no permission to read the maps of process %d: %s", pid,
+			    strerror(err));
+		if (syms->nr_maps)
+			return;
+		if (!loading)
+			die("process %d has no program: it has exited or is a kernel thread",
+			    pid);
+		if (now_ns() >= deadline)
+			die("process %d has no program: no file is mapped to be executed", pid);
+		nanosleep(&moment, NULL);
+	}
 }
 
 bool symbols_try_maps(struct symbols *syms, pid_t pid)
 {
-	return !read_maps(syms, pid) && syms->nr_maps;
+	bool loading;
+
+	return !read_maps(syms, pid, &loading) && syms->nr_maps;
 }
 
 /* ---- libdwfl ---- */

@@ -14,7 +14,10 @@ struct symbols;
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *syms);
 
-/* Add all executable mappings of a process from /proc. Exits on failure. */
+/*
+ * Add all executable mappings of a process from /proc. Exits on failure. Waits up to ten
+ * seconds for a process that is executing a program and has not mapped it yet.
+ */
 void symbols_read_maps(struct symbols *syms, pid_t pid);
 
 /* The same for a process that may exit at any time. Returns false on failure. */

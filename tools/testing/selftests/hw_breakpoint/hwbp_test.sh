@@ -111,14 +111,19 @@ counts()
 	awk '$2 ~ /^[0-9.]+%$/' "$report"
 }
 
-# Runs hwbp in the background, and waits until the report begins; $watcher is its
-# process.
-watch_behind()
+# Runs hwbp in the background; $watcher is its process.
+watch_start()
 {
 	: >"$report"
 	timeout 900 "$hwbp" "$@" -o "$report" >"$out" 2>"$err" &
 	watcher=$!
-	wait_for " of .*(pid " "$report"
+}
+
+# The same, and waits until the report begins.
+watch_behind()
+{
+	watch_start "$@"
+	wait_for " of .*(pid " "$report" "$watcher"
 }
 
 watch_ended()
@@ -177,13 +182,17 @@ stat_count()
 	awk '/ hits?; threads ran/ { print $1 }' "$1"
 }
 
+# Waits until $1 is in the file $2, which the process $3 writes, if it is given.
 wait_for()
 {
 	for _ in $(seq 3000); do
+		writes=true
+		[ -z "${3:-}" ] || kill -0 "$3" 2>/dev/null || writes=false
 		grep -q "$1" "$2" 2>/dev/null && return
+		$writes || break
 		sleep 0.1
 	done
-	complain "'$1' did not appear in $2"
+	complain "'$1' did not appear in $2: $(cat "$err" 2>/dev/null)"
 }
 
 # Starts a program that reads from the pipe $tmp/NAME.fifo and writes to $tmp/NAME:
