@@ -1164,6 +1164,20 @@ static int change_offline(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
+/*
+ * Called on a CPU that has no event. The change is refused unless the range of this CPU
+ * is word 0, with which the set was registered.
+ */
+static int change_offline_from_0(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct perf_event_attr attr = watch_nr(changed_to);
+
+	if (!cpu_online(raw_smp_processor_id()) &&
+	    !modify_wide_hw_breakpoint_from(changed->set, (unsigned long)&words[0], &attr))
+		atomic_inc(&nr_changes);
+	return 0;
+}
+
 static int probe_changes(struct kprobe *kp, struct fixture *f, unsigned int word)
 {
 	changed = f;
@@ -1231,6 +1245,71 @@ static void a_change_by_a_starting_cpu_reaches_all_others(struct kunit *test)
 	expect_watched_nowhere(test, 1);
 	run_anywhere();
 }
+
+/* @cpu is offline, and the set was never repointed as a whole. */
+static void expect_starting_cpu_changes_from_0(struct kunit *test, int cpu)
+{
+	struct kprobe kp = {
+		.symbol_name	= "notify_cpu_starting",
+		.pre_handler	= change_offline_from_0,
+	};
+	struct fixture *f = test->priv;
+	int err;
+
+	KUNIT_EXPECT_EQ(test, bp_wide_serial(bp_wide_cpu_of(f->set, cpu)->set), 0ULL);
+	KUNIT_ASSERT_EQ(test, probe_changes(&kp, f, 2), 0);
+	err = add_cpu(cpu);
+	unregister_kprobe(&kp);
+	KUNIT_ASSERT_EQ(test, err, 0);
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&nr_changes), 1);
+	KUNIT_EXPECT_TRUE(test, settles(f));
+	take_hits(f);
+	expect_watched_everywhere(test, 2);
+	expect_watched_nowhere(test, 0);
+}
+
+/* Registers the set of the test again, for the CPUs that are online now. */
+static void register_again(struct kunit *test)
+{
+	struct perf_event_attr attr = watch(&words[0]);
+	struct perf_event * __percpu *set;
+	struct fixture *f = test->priv;
+
+	set = register_wide_hw_breakpoint(&attr, record_hit, f);
+	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
+	unregister_wide_hw_breakpoint(f->set);
+	f->set = set;
+}
+
+static void a_starting_cpu_that_never_watched_knows_the_registered_range(struct kunit *test)
+{
+	int cpu = other_cpu();
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	if (remove_cpu(cpu))
+		kunit_skip(test, "CPU %d cannot go offline", cpu);
+	register_again(test);
+	expect_starting_cpu_changes_from_0(test, cpu);
+	run_anywhere();
+}
+
+static void a_starting_cpu_forgets_the_range_that_it_had_alone(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	int cpu = other_cpu();
+
+	require_two_cpus(test);
+	run_on(test, cpu);
+	KUNIT_ASSERT_EQ(test, point_here_to(f, 10), 0);
+	run_on(test, cpumask_first(cpu_online_mask));
+	if (remove_cpu(cpu))
+		kunit_skip(test, "CPU %d cannot go offline", cpu);
+	expect_starting_cpu_changes_from_0(test, cpu);
+	expect_watched_nowhere(test, 10);
+	run_anywhere();
+}
 #else
 static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 {
@@ -1238,6 +1317,16 @@ static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 }
 
 static void a_change_by_a_starting_cpu_reaches_all_others(struct kunit *test)
+{
+	kunit_skip(test, "needs CONFIG_KPROBES");
+}
+
+static void a_starting_cpu_that_never_watched_knows_the_registered_range(struct kunit *test)
+{
+	kunit_skip(test, "needs CONFIG_KPROBES");
+}
+
+static void a_starting_cpu_forgets_the_range_that_it_had_alone(struct kunit *test)
 {
 	kunit_skip(test, "needs CONFIG_KPROBES");
 }
@@ -1389,6 +1478,8 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE_SLOW(a_cpu_that_comes_online_watches_the_newest),
 	KUNIT_CASE_SLOW(a_change_by_a_dying_cpu_reaches_all_others),
 	KUNIT_CASE_SLOW(a_change_by_a_starting_cpu_reaches_all_others),
+	KUNIT_CASE_SLOW(a_starting_cpu_that_never_watched_knows_the_registered_range),
+	KUNIT_CASE_SLOW(a_starting_cpu_forgets_the_range_that_it_had_alone),
 	KUNIT_CASE_SLOW(each_write_to_short_lived_objects_is_hit),
 	{},
 };

@@ -125,6 +125,53 @@ static void a_disabled_wide_breakpoint_can_be_repointed(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
+/* Returns the register of this CPU that is armed for @bp; -1 if none is. */
+static int register_of(const struct perf_event *bp)
+{
+	struct bp_reg_state state;
+	int slot, found = -1;
+
+	local_irq_disable();
+	for (slot = 0; slot < bp_test_nr_slots(); slot++) {
+		arch_hw_breakpoint_reg(slot, &state);
+		if (state.armed && state.event == bp)
+			found = slot;
+	}
+	local_irq_enable();
+
+	return found;
+}
+
+/* A disabled breakpoint remembers its register, which is armed for another one by now. */
+static void repoint_of_a_disabled_breakpoint_leaves_its_former_register_alone(struct kunit *test)
+{
+	struct bp_test_hits hits = { }, others = { };
+	struct perf_event * __percpu *set;
+	struct perf_event *bp, *other;
+	int slot;
+
+	require_repoint(test);
+	bp_test_run_on(test, bp_test_first_cpu());
+	set = bp_test_watch_all(test, &bp_test_words[0], &hits);
+	bp = bp_test_event_on(set, bp_test_first_cpu());
+	slot = register_of(bp);
+	KUNIT_ASSERT_GE(test, slot, 0);
+	perf_event_disable(bp);
+	other = bp_test_event_on(bp_test_watch_all(test, &bp_test_words[1], &others),
+				 bp_test_first_cpu());
+	KUNIT_EXPECT_EQ(test, register_of(other), slot);
+
+	KUNIT_EXPECT_EQ(test, repoint(set, &bp_test_words[2]), 0);
+	expect_hits(test, &bp_test_words[2], &others, 0);
+	expect_hits(test, &bp_test_words[1], &others, 1);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+
+	perf_event_enable(bp);
+	expect_hits(test, &bp_test_words[2], &hits, 1);
+	expect_hits(test, &bp_test_words[1], &others, 1);
+	bp_test_run_anywhere();
+}
+
 static void refused_local_repoint_changes_nothing(struct kunit *test)
 {
 	struct perf_event_attr good = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W), attr;
@@ -545,6 +592,7 @@ static struct kunit_case hw_breakpoint_repoint_test_cases[] = {
 	KUNIT_CASE(a_wide_breakpoint_can_be_repointed_on_one_cpu),
 	KUNIT_CASE(repointed_breakpoint_has_the_new_length_and_type),
 	KUNIT_CASE(a_disabled_wide_breakpoint_can_be_repointed),
+	KUNIT_CASE(repoint_of_a_disabled_breakpoint_leaves_its_former_register_alone),
 	KUNIT_CASE(refused_local_repoint_changes_nothing),
 	KUNIT_CASE(a_handler_can_repoint_its_breakpoint),
 	KUNIT_CASE(access_of_a_handler_to_its_new_range_is_no_hit),

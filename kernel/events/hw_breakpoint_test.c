@@ -595,6 +595,99 @@ static void modify_needs_no_second_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_digest_accounting(), digest);
 }
 
+/* ---- Cases: a child whose parent was modified while the child was created ---- */
+
+/*
+ * Returns a disabled breakpoint of this task, which stands for a new child with the
+ * attributes of *@parent. bp_follow() reads nothing else of the parent.
+ */
+static struct perf_event *new_child(struct kunit *test, struct perf_event **parent,
+				    struct bp_test_hits *hits)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	struct perf_event *child;
+
+	bp_test_require_hits(test);
+	attr.disabled = 1;
+	child = bp_test_keep(test, register_user_hw_breakpoint(&attr, bp_test_record_hit, hits,
+							       current));
+	*parent = kunit_kzalloc(test, sizeof(**parent), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, *parent);
+	(*parent)->attr = child->attr;
+
+	return child;
+}
+
+static void follow_and_enable(struct kunit *test, struct perf_event *child,
+			      const struct perf_event *parent)
+{
+	KUNIT_ASSERT_EQ(test, bp_follow(child, parent), 0);
+	KUNIT_EXPECT_MEMEQ(test, &child->attr, &parent->attr, sizeof(child->attr));
+	perf_event_enable(child);
+}
+
+static void a_child_follows_a_change_of_the_address(struct kunit *test)
+{
+	struct perf_event *parent, *child;
+	struct bp_test_hits hits = { };
+
+	child = new_child(test, &parent, &hits);
+	parent->attr.bp_addr = (unsigned long)&bp_test_words[1];
+	follow_and_enable(test, child, parent);
+	bp_test_write_word(&bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+	bp_test_write_word(&bp_test_words[1]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+}
+
+static void a_child_follows_a_change_of_the_length(struct kunit *test)
+{
+	struct perf_event *parent, *child;
+	struct bp_test_hits hits = { };
+	u8 *last;
+
+	child = new_child(test, &parent, &hits);
+	last = (u8 *)&bp_test_words[0] + sizeof(bp_test_words[0]) - 1;
+	parent->attr.bp_len = HW_BREAKPOINT_LEN_1;
+	follow_and_enable(test, child, parent);
+	WRITE_ONCE(*last, 1);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
+	bp_test_write_word(&bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+}
+
+static void a_child_follows_a_change_of_the_type(struct kunit *test)
+{
+	struct perf_event *parent, *child;
+	struct bp_test_hits hits = { };
+
+	child = new_child(test, &parent, &hits);
+	parent->attr.bp_type = HW_BREAKPOINT_RW;
+	follow_and_enable(test, child, parent);
+	bp_test_read_word(&bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+}
+
+/* Neither has an influence on what is watched. */
+static void a_child_follows_changes_of_sig_data_and_disabled(struct kunit *test)
+{
+	struct perf_event *parent, *child;
+	struct bp_test_hits hits = { };
+
+	child = new_child(test, &parent, &hits);
+	parent->attr.sig_data = 0x5167;
+	follow_and_enable(test, child, parent);
+	bp_test_write_word(&bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+	bp_test_drop(test, child);
+
+	child = new_child(test, &parent, &hits);
+	parent->attr.disabled = 0;
+	follow_and_enable(test, child, parent);
+	bp_test_write_word(&bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+}
+
 /* ---- Cases: events that perf moves to another CPU ---- */
 
 static void expect_on(struct kunit *test, struct perf_event *bp, struct bp_test_hits *hits,
@@ -1105,6 +1198,98 @@ static void a_breakpoint_of_another_process_is_hit_by_that_process_alone(struct 
 	bp_test_run_anywhere();
 }
 
+/* Without a period no overflow undoes the count of a hit that is beyond a limit. */
+static struct perf_event *count_only(struct kunit *test, struct task_struct *task, u64 config)
+{
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+
+	attr.config = config;
+	attr.sample_period = 0;
+	return bp_test_keep(test, register_user_hw_breakpoint(&attr, NULL, NULL, task));
+}
+
+/* Reports a hit of @bp on this CPU, interrupts off. Returns how much it has counted. */
+static s64 counts_here(struct perf_event *bp)
+{
+	s64 before = local64_read(&bp->count);
+	struct pt_regs regs = { };
+
+	perf_bp_event_at(bp, bp->attr.bp_addr, &regs);
+	return local64_read(&bp->count) - before;
+}
+
+/*
+ * A breakpoint of a process stays armed until the next task has been switched to. The test
+ * reports the hits itself.
+ */
+static void a_hit_is_reported_to_its_process_only(struct kunit *test)
+{
+	struct task_struct *task = bp_test_start_worker(test)->task;
+	struct perf_event *bp, *mine;
+	s64 others, own, over, again;
+
+	bp = count_only(test, task, HW_BREAKPOINT_PROCESS);
+	mine = count_only(test, current, HW_BREAKPOINT_PROCESS);
+
+	local_irq_disable();
+	others = counts_here(bp);
+	own = counts_here(mine);
+	/* All overflows that PERF_EVENT_IOC_REFRESH allowed have been made. */
+	atomic_set(&mine->event_limit, -1);
+	over = counts_here(mine);
+	atomic_set(&mine->event_limit, 0);
+	again = counts_here(mine);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, others, 0);
+	KUNIT_EXPECT_EQ(test, own, 1);
+	KUNIT_EXPECT_EQ(test, over, 0);
+	KUNIT_EXPECT_EQ(test, again, 1);
+}
+
+/*
+ * In a switch between two clones, perf gives the context of this CPU to the next task
+ * while the previous one still runs. A context that is not on this CPU has no hits here.
+ */
+static void a_hit_in_a_switch_between_clones_is_reported(struct kunit *test)
+{
+	struct task_struct *task = bp_test_start_worker(test)->task;
+	struct perf_event *own, *other;
+	s64 given, elsewhere, back;
+
+	own = count_only(test, current, 0);
+	other = count_only(test, task, 0);
+
+	local_irq_disable();
+	WRITE_ONCE(own->ctx->task, task);
+	given = counts_here(own);
+	elsewhere = counts_here(other);
+	WRITE_ONCE(own->ctx->task, current);
+	back = counts_here(own);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, given, 1);
+	KUNIT_EXPECT_EQ(test, elsewhere, 0);
+	KUNIT_EXPECT_EQ(test, back, 1);
+}
+
+/* perf stops an event, for example, to change its period; the register stays armed. */
+static void a_hit_of_a_stopped_breakpoint_is_not_counted(struct kunit *test)
+{
+	struct perf_event *bp = count_only(test, current, 0);
+	s64 stopped, started;
+
+	local_irq_disable();
+	bp->pmu->stop(bp, 0);
+	stopped = counts_here(bp);
+	bp->pmu->start(bp, 0);
+	started = counts_here(bp);
+	local_irq_enable();
+
+	KUNIT_EXPECT_EQ(test, stopped, 0);
+	KUNIT_EXPECT_EQ(test, started, 1);
+}
+
 static void a_dead_process_cannot_be_watched(struct kunit *test)
 {
 	struct task_struct *watched = bp_test_start_sleeper(test);
@@ -1455,6 +1640,10 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_breakpoint_of_another_task_can_be_modified),
 	KUNIT_CASE(a_refused_modify_leaves_the_breakpoint_as_it_was),
 	KUNIT_CASE(modify_needs_no_second_register),
+	KUNIT_CASE(a_child_follows_a_change_of_the_address),
+	KUNIT_CASE(a_child_follows_a_change_of_the_length),
+	KUNIT_CASE(a_child_follows_a_change_of_the_type),
+	KUNIT_CASE(a_child_follows_changes_of_sig_data_and_disabled),
 	KUNIT_CASE(migrated_breakpoint_has_a_register_of_the_new_cpu),
 	KUNIT_CASE(migrated_breakpoint_is_off_while_the_new_cpu_is_full),
 	KUNIT_CASE(modify_claims_a_register_for_a_migrated_breakpoint),
@@ -1467,6 +1656,9 @@ static struct kunit_case hw_breakpoint_test_cases[] = {
 	KUNIT_CASE(a_breakpoint_of_a_process_watches_on_every_cpu),
 	KUNIT_CASE(a_breakpoint_of_a_process_is_disabled_on_every_cpu),
 	KUNIT_CASE(a_breakpoint_of_another_process_is_hit_by_that_process_alone),
+	KUNIT_CASE(a_hit_is_reported_to_its_process_only),
+	KUNIT_CASE(a_hit_in_a_switch_between_clones_is_reported),
+	KUNIT_CASE(a_hit_of_a_stopped_breakpoint_is_not_counted),
 	KUNIT_CASE(a_dead_process_cannot_be_watched),
 	KUNIT_CASE(a_handler_disables_a_breakpoint_of_a_process_on_every_cpu),
 	KUNIT_CASE(a_hit_beyond_the_limit_does_not_make_a_reset_count_negative),

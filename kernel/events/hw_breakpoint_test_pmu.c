@@ -3,19 +3,29 @@
  * A hardware PMU for the selftests.
  *
  * The tests of groups need hardware events beside breakpoints, which a virtual
- * machine may lack. This PMU counts nothing and always has a counter. An event may
- * refer to its group leader as AUX event, but there is no AUX buffer. The PMU is a
- * module, which the tests load and remove again, so that other tests do not
- * find it.
+ * machine may lack. This PMU counts nothing, and has a counter for each event unless
+ * the parameter "counters" limits their number. An event may refer to its group leader
+ * as AUX event, but there is no AUX buffer. The PMU is a module, which the tests load
+ * and remove again, so that other tests do not find it.
  */
 
 #include <linux/atomic.h>
 #include <linux/device.h>
+#include <linux/limits.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/sysfs.h>
 
 static struct pmu test_pmu;
+
+static unsigned int counters = UINT_MAX;
+module_param(counters, uint, 0644);
+MODULE_PARM_DESC(counters, "Number of counters of each CPU");
+
+/* Number of counters of this CPU that are in use. Changed with interrupts off. */
+static DEFINE_PER_CPU(unsigned int, test_pmu_used);
 
 static int test_pmu_event_init(struct perf_event *event)
 {
@@ -24,7 +34,15 @@ static int test_pmu_event_init(struct perf_event *event)
 
 static int test_pmu_add(struct perf_event *event, int flags)
 {
+	if (__this_cpu_read(test_pmu_used) >= READ_ONCE(counters))
+		return -EAGAIN;
+	__this_cpu_inc(test_pmu_used);
 	return 0;
+}
+
+static void test_pmu_del(struct perf_event *event, int flags)
+{
+	__this_cpu_dec(test_pmu_used);
 }
 
 static void test_pmu_nop(struct perf_event *event, int flags)
@@ -95,7 +113,7 @@ static struct pmu test_pmu = {
 	.pmu_enable	= test_pmu_enable,
 	.pmu_disable	= test_pmu_disable,
 	.add		= test_pmu_add,
-	.del		= test_pmu_nop,
+	.del		= test_pmu_del,
 	.start		= test_pmu_nop,
 	.stop		= test_pmu_nop,
 	.read		= test_pmu_read,

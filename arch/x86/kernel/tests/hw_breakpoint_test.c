@@ -959,25 +959,9 @@ static void register_passes_to_an_equal_breakpoint_without_write(struct kunit *t
 	KUNIT_EXPECT_EQ(test, out_new, 1);
 }
 
-/* Makes an event without a claim, unknown to perf. It counts its hits. */
-static struct perf_event *make_fifth(struct kunit *test, int word)
-{
-	struct perf_event *event;
-
-	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, event);
-	/* Like an event of a CPU it counts the hits of any task. */
-	event->ctx = kunit_kzalloc(test, sizeof(*event->ctx), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, event->ctx);
-	KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[word], 8, HW_BREAKPOINT_W,
-					    counter_arch_bp(event)), 0);
-
-	return event;
-}
-
 static void one_breakpoint_of_a_full_set_can_be_replaced(struct kunit *test)
 {
-	struct perf_event *fifth = make_fifth(test, 4);
+	struct perf_event *fifth = dr_test_make_fifth(test, 4);
 	struct dr_test_regs before, changed, back;
 	struct dr_test *f = test->priv;
 	int i, gone, stay;
@@ -1015,7 +999,7 @@ static void one_breakpoint_of_a_full_set_can_be_replaced(struct kunit *test)
 
 static void a_fifth_breakpoint_finds_no_register(struct kunit *test)
 {
-	struct perf_event *fifth = make_fifth(test, 4);
+	struct perf_event *fifth = dr_test_make_fifth(test, 4);
 	struct dr_test_regs before, after;
 	int i, err;
 

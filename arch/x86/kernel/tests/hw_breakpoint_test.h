@@ -91,6 +91,8 @@ struct perf_event *dr_test_arm(struct kunit *test, int i, struct perf_event_attr
 struct perf_event *dr_test_arm_word(struct kunit *test, int i);
 /* Creates breakpoint @i on word @word, disabled: it has a claim and no slot. */
 struct perf_event *dr_test_hold_word(struct kunit *test, int i, int word);
+/* Makes an event on word @word without a claim, unknown to perf. It counts its hits. */
+struct perf_event *dr_test_make_fifth(struct kunit *test, int word);
 void dr_test_drop(struct kunit *test, int i);
 int dr_test_parse(u64 addr, u64 len, u32 type, struct arch_hw_breakpoint *hw);
 /* Returns -EXDEV if arch_hw_breakpoint_move() has another result than parsing. */

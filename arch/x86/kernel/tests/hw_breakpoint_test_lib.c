@@ -175,6 +175,21 @@ struct perf_event *dr_test_hold_word(struct kunit *test, int i, int word)
 	return dr_test_arm(test, i, attr);
 }
 
+struct perf_event *dr_test_make_fifth(struct kunit *test, int word)
+{
+	struct perf_event *event;
+
+	event = kunit_kzalloc(test, sizeof(*event), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, event);
+	/* Like an event of a CPU it counts the hits of any task. */
+	event->ctx = kunit_kzalloc(test, sizeof(*event->ctx), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, event->ctx);
+	KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[word], 8,
+					    HW_BREAKPOINT_W, counter_arch_bp(event)), 0);
+
+	return event;
+}
+
 void dr_test_drop(struct kunit *test, int i)
 {
 	struct dr_test *f = test->priv;

@@ -345,6 +345,40 @@ static void repoint_at_any_instruction_never_mixes_masks(struct kunit *test)
 	expect_no_masks(test, max);
 }
 
+/*
+ * As if the mask registers had been reset: st.mask begins with 0, while the kernel
+ * remembers the mask that it has written.
+ */
+static void restore_writes_a_mask_again(struct kunit *test)
+{
+	struct stepper st = {
+		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
+		.attr	= { dr_test_watch(mask_range, 64, HW_BREAKPOINT_W) },
+		.ctl	= { DR_LEN_1 | DR_RW_WRITE },
+		.when	= -1,
+	};
+	u32 max = pretend_masks(test);
+	int slot;
+
+	dr_test_arm(test, 0, st.attr[0]);
+	slot = dr_test_slot_now(test, mask_range);
+	KUNIT_ASSERT_GE(test, slot, 0);
+	KUNIT_EXPECT_EQ(test, (u32)amd_get_dr_addr_mask(slot), 63U);
+	register_die_notifier(&st.nb);
+
+	local_irq_disable();
+	hw_breakpoint_disable();
+	step_through(load_by_restore, 0);
+	local_irq_enable();
+
+	unregister_die_notifier(&st.nb);
+	KUNIT_EXPECT_GT(test, st.writes, 1);
+	KUNIT_EXPECT_EQ(test, st.mask[slot], 63U);
+	KUNIT_EXPECT_EQ(test, st.mixed, 0);
+	dr_test_drop(test, 0);
+	expect_no_masks(test, max);
+}
+
 /**
  * struct stopper - a debugger that stops the CPU at instructions of local_db_restore()
  * @nb: notifier of the die chain, called for each single step
@@ -557,6 +591,161 @@ static void repoint_during_change_of_another_mask_is_applied(struct kunit *test)
 	expect_changes_write(test, 16, HW_BREAKPOINT_W, 3);
 	dr_test_drop(test, 2);
 	expect_no_masks(test, max);
+}
+
+/* ---- Cases: what holds at each instruction of a change ---- */
+
+/**
+ * struct check - execute code in single steps, and check the registers at each of them
+ * @nb: notifier of the die chain, called for each step
+ * @is_wrong: returns true, in the #DB of the step, if the registers are wrong
+ * @steps: number of steps so far
+ * @wrong: number of steps at which @is_wrong returned true
+ */
+struct check {
+	struct notifier_block	nb;
+	bool			(*is_wrong)(void);
+	int			steps;
+	int			wrong;
+};
+
+static int check_trap(struct notifier_block *nb, unsigned long val, void *data)
+{
+	struct check *check = container_of(nb, struct check, nb);
+	struct die_args *args = data;
+	unsigned long *dr6 = (unsigned long *)args->err;
+
+	if (val != DIE_DEBUG || !(*dr6 & DR_STEP))
+		return NOTIFY_DONE;
+	*dr6 &= ~DR_STEP;
+	check->steps++;
+	check->wrong += check->is_wrong();
+
+	return NOTIFY_STOP;
+}
+
+/* In a virtual machine local_db_save() clears DR7 only if cpu_dr7 enables something. */
+static bool dr7_is_armed(void)
+{
+	unsigned long dr7;
+
+	get_debugreg(dr7, 7);
+	return dr7 & DR7_ENABLE_ALL;
+}
+
+static void load_by_uninstall(unsigned long bp)
+{
+	arch_uninstall_hw_breakpoint((struct perf_event *)bp);
+}
+
+static void load_by_install(unsigned long bp)
+{
+	arch_install_hw_breakpoint((struct perf_event *)bp);
+}
+
+/* One breakpoint alone: with another one cpu_dr7 would always enable something. */
+static void cpu_dr7_covers_dr7_at_each_instruction(struct kunit *test)
+{
+	struct check check = {
+		.nb		= { .notifier_call = check_trap, .priority = INT_MAX },
+		.is_wrong	= dr7_is_armed,
+	};
+	struct dr_test_regs before, off, after;
+	struct perf_event *bp;
+
+	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
+		kunit_skip(test, "not a virtual machine: each #DB reads DR7");
+	bp = dr_test_arm_word(test, 0);
+	register_die_notifier(&check.nb);
+
+	local_irq_disable();
+	dr_test_read_regs(&before);
+	step_through(load_by_uninstall, (unsigned long)bp);
+	dr_test_read_regs(&off);
+	step_through(load_by_install, (unsigned long)bp);
+	dr_test_read_regs(&after);
+	local_irq_enable();
+
+	unregister_die_notifier(&check.nb);
+	KUNIT_EXPECT_EQ(test, check.wrong, 0);
+	KUNIT_EXPECT_GT(test, check.steps, 20);
+	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&before), 1);
+	KUNIT_EXPECT_EQ(test, off.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, off.cpu_dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, after.dr7, before.dr7);
+	KUNIT_EXPECT_EQ(test, after.cpu_dr7, before.dr7);
+}
+
+static bool event_has_an_address_of_another(void)
+{
+	struct bp_reg_state state;
+	struct dr_test_regs regs;
+	int slot;
+
+	dr_test_read_regs(&regs);
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		arch_hw_breakpoint_reg(slot, &state);
+		if (state.armed && regs.addr[slot] != state.event->hw.info.address)
+			return true;
+	}
+
+	return false;
+}
+
+/* struct replacement - argument of load_by_replacing() */
+struct replacement {
+	struct perf_event	*old;
+	struct perf_event	*new;
+};
+
+static void load_by_replacing(unsigned long arg)
+{
+	struct replacement *r = (struct replacement *)arg;
+
+	arch_hw_breakpoint_begin();
+	arch_uninstall_hw_breakpoint(r->old);
+	arch_install_hw_breakpoint(r->new);
+	arch_hw_breakpoint_commit();
+}
+
+/*
+ * All slots are in use, so that a breakpoint gets the slot of the one that it replaces. They
+ * have the same control field, so that one write of the address would be enough.
+ */
+static void an_armed_slot_has_the_address_of_its_event(struct kunit *test)
+{
+	struct perf_event *fifth = dr_test_make_fifth(test, HBP_NUM);
+	struct check check = {
+		.nb		= { .notifier_call = check_trap, .priority = INT_MAX },
+		.is_wrong	= event_has_an_address_of_another,
+	};
+	struct dr_test *f = test->priv;
+	struct dr_test_regs in, out;
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++)
+		dr_test_arm_word(test, i);
+	register_die_notifier(&check.nb);
+
+	for (i = 0; i < HBP_NUM; i++) {
+		struct replacement there = { .old = f->bp[i], .new = fifth };
+		struct replacement back = { .old = fifth, .new = f->bp[i] };
+		int slot = f->bp[i]->hw.info.slot;
+
+		local_irq_disable();
+		step_through(load_by_replacing, (unsigned long)&there);
+		dr_test_read_regs(&in);
+		step_through(load_by_replacing, (unsigned long)&back);
+		dr_test_read_regs(&out);
+		local_irq_enable();
+
+		KUNIT_EXPECT_EQ(test, dr_test_slot_at(&in, &dr_test_words[HBP_NUM]), slot);
+		KUNIT_EXPECT_EQ(test, dr_test_slot_at(&out, &dr_test_words[i]), slot);
+	}
+
+	unregister_die_notifier(&check.nb);
+	KUNIT_EXPECT_EQ(test, check.wrong, 0);
+	KUNIT_EXPECT_GT(test, check.steps, 100);
 }
 
 /* ---- Cases: data that NMI entry accesses ---- */
@@ -959,10 +1148,13 @@ static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_two_ranges),
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_masks),
+	KUNIT_CASE(restore_writes_a_mask_again),
 	KUNIT_CASE(debugger_change_at_any_instruction_of_restore_is_armed),
 	KUNIT_CASE(repoint_during_move_of_another_breakpoint_is_applied),
 	KUNIT_CASE(repoint_during_change_of_another_breakpoint_is_applied),
 	KUNIT_CASE_SLOW(repoint_during_change_of_another_mask_is_applied),
+	KUNIT_CASE(cpu_dr7_covers_dr7_at_each_instruction),
+	KUNIT_CASE(an_armed_slot_has_the_address_of_its_event),
 	KUNIT_CASE_SLOW(nmi_entry_accesses_no_data_that_can_be_watched),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
 	KUNIT_CASE(dr6_bit_of_a_disarmed_slot_is_ignored),

@@ -37,7 +37,7 @@ hold_an_event()
 {
 	start_on_fifo held "$hwbp" stat total -- "$programs/threads" 1
 	exec 8>"$tmp/held.fifo"
-	wait_for ready "$tmp/held"
+	wait_for ready "$tmp/held" "$started"
 }
 
 # ---- helpers of all tests ------------------------------------------------------
@@ -215,7 +215,7 @@ program_start()
 	start_on_fifo threads "$programs/$1" "$2"
 	threads=$started
 	exec 9>"$tmp/threads.fifo"
-	wait_for ready "$tmp/threads"
+	wait_for ready "$tmp/threads" "$threads"
 }
 
 program_finish()
@@ -354,7 +354,7 @@ hold_start()
 	start_on_fifo holds "${hold:-$programs/hold}" "$@"
 	holder=$started
 	exec 7>"$tmp/holds.fifo"
-	wait_for . "$tmp/holds"
+	wait_for . "$tmp/holds" "$holder"
 	equal "$(cat "$tmp/holds")" ready "claims of a program"
 }
 

@@ -254,12 +254,10 @@ wait_until_freed()
 # and freed.
 text_of_bpf()
 {
-	: >"$report"
-	timeout 900 "$hwbp" text -o "$report" $1 >"$out" 2>"$err" &
-	watcher=$!
-	wait_for "^changes of kernel text" "$report"
+	watch_start text $1
+	wait_for "^changes of kernel text" "$report" "$watcher"
 	"$programs/load_bpf" </dev/null >/dev/null
-	wait_for "_hwbp_nothing .* symbol unregistered " "$report"
+	wait_for "_hwbp_nothing .* symbol unregistered " "$report" "$watcher"
 	wait_until_freed "$1"
 	kill -TERM $watcher
 	watch_ended
@@ -354,12 +352,10 @@ test_text_that_is_lost()
 test_text_until_the_end_as_it_comes()
 {
 	can_listen || return
-	: >"$report"
-	timeout 900 "$hwbp" text -o "$report" >"$out" 2>"$err" &
-	watcher=$!
-	wait_for "^changes of kernel text" "$report"
+	watch_start text
+	wait_for "^changes of kernel text" "$report" "$watcher"
 	(cd $tracing && eval "$(set_tracer $probed)")
-	wait_for " $probed+.* -> e8" "$report"
+	wait_for " $probed+.* -> e8" "$report" "$watcher"
 	(cd $tracing && eval "$clear_tracer")
 	kill -TERM $watcher
 	watch_ended

@@ -225,7 +225,7 @@ test_one_event_for_all_threads_of_a_launched_program()
 	can_watch_process && can_list || return
 	start_on_fifo launched "$hwbp" stat -o "$report" total -- "$programs/threads" 25
 	exec 9>"$tmp/launched.fifo"
-	wait_for ready "$tmp/launched"
+	wait_for ready "$tmp/launched" "$started"
 	pid=$(sed -n 's/.*(pid \([0-9]*\))$/\1/p' "$report")
 	claims_of_process "$pid" 1
 	echo go >&9
@@ -252,7 +252,7 @@ test_hits_are_shown_as_they_come()
 	threads_start 5
 	watch_behind watch spare:8 -p $threads
 	echo tap >&9
-	wait_for "tap+0x" "$report"
+	wait_for "tap+0x" "$report" "$watcher"
 	equal "$(hits | wc -l)" 1 "lines of hits"
 	threads_finish 20
 	watch_ended
@@ -319,12 +319,12 @@ test_interrupt_ends_the_watch_only()
 		<"$tmp/fifo" >"$out" 2>"$err" &
 	watcher=$!
 	exec 9>"$tmp/fifo"
-	wait_for " of .*(pid " "$report"
+	wait_for " of .*(pid " "$report" "$watcher"
 	wait_for ready "$out"
 	pid=$(sed -n 's/.*(pid \([0-9]*\))$/\1/p' "$report")
 	# timeout(1) passes the signal to hwbp.
 	kill -TERM $watcher
-	wait_for "hits at" "$report"
+	wait_for "hits at" "$report" "$watcher"
 	[ -d "/proc/$pid" ] || complain "the program is gone"
 	echo go >&9
 	exec 9>&-

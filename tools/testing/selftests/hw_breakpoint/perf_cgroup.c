@@ -2,10 +2,11 @@
 /*
  * Breakpoints of a cgroup.
  *
- * The rule: such an event counts the accesses of the tasks of its cgroup on its CPU.
- * The task that changes the event may be in any cgroup and on any CPU. A switch between
- * cgroups reschedules the PMUs that have cgroup events and no others, and leaves all of
- * these PMUs enabled. Events of a process count in all cgroups.
+ * The rule: such an event counts the accesses of the tasks of its cgroup on its CPU, and
+ * its times are those that these tasks ran there. The task that changes the event may be
+ * in any cgroup and on any CPU. A switch between cgroups reschedules the PMUs that have
+ * cgroup events and no others, and leaves all of these PMUs enabled. Events of a process
+ * count in all cgroups.
  */
 #include <sys/stat.h>
 
@@ -208,6 +209,71 @@ TEST_F(cgroup, event_is_enabled_while_its_cpu_is_offline)
 	ASSERT_EQ(0, bp_cpu_online(self->there, true));
 	ASSERT_EQ(0, bp_pin_task(self->member.pid, self->there));
 	EXPECT_EQ(10, hits_of_member(self, fd));
+}
+
+/* -------------------------------------------------------------------------- times */
+
+#define SPIN_NS		20000000ULL
+
+static void spin(void)
+{
+	__u64 start = bp_now(CLOCK_MONOTONIC);
+
+	while (bp_now(CLOCK_MONOTONIC) - start < SPIN_NS)
+		;
+}
+
+/*
+ * Reads the event while this task is a member of the cgroup on the CPU of the event, which
+ * is active therefore. Returns the time that the task was a member at most, or 0.
+ */
+static __u64 read_as_member(FIXTURE_DATA(cgroup) *self, int fd, struct bp_reading *r)
+{
+	__u64 start = bp_now(CLOCK_MONOTONIC);
+	bool done;
+
+	if (join(GROUP))
+		return 0;
+	spin();
+	bp_store_times(self->mem, 1, 10);
+	done = bp_read(fd, r);
+	if (join(ROOT_GROUP) || !done)
+		return 0;
+	return bp_now(CLOCK_MONOTONIC) - start;
+}
+
+/*
+ * Time stands still while the CPU runs other cgroups. The event always has its register,
+ * so both times are the same, also while it is active.
+ */
+TEST_F(cgroup, times_advance_only_while_a_member_runs)
+{
+	struct bp_reading active, before, after;
+	__u64 as_member = 0, time;
+	int fd;
+
+	self->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				 PERF_FORMAT_TOTAL_TIME_RUNNING;
+	fd = open_of_group(self, &self->attr, self->there);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, bp_pin(self->there));
+	for (int i = 1; i <= 5; i++) {
+		time = read_as_member(self, fd, &active);
+		ASSERT_LT(0, time);
+		as_member += time;
+		EXPECT_EQ(10 * i, active.count);
+		EXPECT_LT(0, active.running);
+		EXPECT_EQ(active.enabled, active.running);
+
+		ASSERT_TRUE(bp_read(fd, &before));
+		spin();
+		ASSERT_TRUE(bp_read(fd, &after));
+		EXPECT_EQ(before.enabled, after.enabled);
+		EXPECT_EQ(before.running, after.running);
+		EXPECT_EQ(after.enabled, after.running);
+		/* The other cgroups ran for longer than the two clocks may differ. */
+		EXPECT_GT(as_member + i * SPIN_NS / 2, after.enabled);
+	}
 }
 
 /* ------------------------------------------------------------- events of a process */

@@ -89,6 +89,8 @@ ATTR(reserved_bit, EINVAL, attr->__reserved_1 = 1);
 ATTR(unknown_sample_type, EINVAL, attr->sample_type = PERF_SAMPLE_MAX);
 ATTR(unknown_read_format, EINVAL, attr->read_format = PERF_FORMAT_MAX);
 ATTR(unknown_clock, EINVAL, attr->use_clockid = 1, attr->clockid = 99);
+ATTR(clock_that_an_nmi_cannot_read, EINVAL,
+     attr->use_clockid = 1, attr->clockid = CLOCK_REALTIME);
 ATTR(period_with_the_top_bit, EINVAL, attr->sample_period = 1ULL << 63);
 ATTR(branch_stack, EOPNOTSUPP,
      attr->sample_period = 1, attr->sample_type = PERF_SAMPLE_BRANCH_STACK,
@@ -112,13 +114,19 @@ ATTR(stack_unaligned, EINVAL,
      attr->sample_type = PERF_SAMPLE_STACK_USER, attr->sample_stack_user = 4);
 ATTR(stack_too_large, EINVAL,
      attr->sample_type = PERF_SAMPLE_STACK_USER, attr->sample_stack_user = 65535);
+ATTR(call_chain_above_the_limit, EOVERFLOW,
+     attr->sample_type = PERF_SAMPLE_CALLCHAIN, attr->exclude_callchain_kernel = 1,
+     attr->sample_max_stack = 65535);
 ATTR(aux_pause, EINVAL, attr->aux_pause = 1);
+ATTR(aux_resume, EINVAL, attr->aux_resume = 1);
+ATTR(aux_pause_and_resume, EINVAL, attr->aux_pause = 1, attr->aux_resume = 1);
 ATTR(aux_start_paused, EOPNOTSUPP, attr->aux_start_paused = 1);
 ATTR(inherited_process, EINVAL, attr->config = BP_PROCESS, attr->inherit = 1);
 ATTR(aux_output, EOPNOTSUPP, attr->aux_output = 1);
 ATTR(aux_sample_size, EINVAL, attr->aux_sample_size = 64);
 /* Registers of SSE, which only a PMU of the processor can sample */
 ATTR(sse_registers, EOPNOTSUPP, attr->sample_regs_intr = 1ULL << 32);
+ATTR(sse_registers_of_user_mode, EOPNOTSUPP, attr->sample_regs_user = 1ULL << 32);
 
 FIXTURE_SETUP(request)
 {
@@ -362,6 +370,40 @@ TEST_F(refused, group_whose_read_is_too_large)
 	EXPECT_EQ(-E2BIG, bp_open_group(&dummy, 0, -1, leader, 0));
 	EXPECT_EQ(-E2BIG, bp_open_group(&self->attr, 0, -1, leader, 0));
 	EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(0, -1));
+}
+
+/*
+ * A member that does not fit its group, or an event that cannot use the ring buffer of
+ * another one, gets its own error, too, where no register is available.
+ */
+TEST_F(refused, other_event_is_wrong_where_no_slot_is_free)
+{
+	const unsigned long output = PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT;
+	int cpu = self->cpus.cpu[0], other, fd[BP_SLOTS];
+	struct perf_event_attr pinned, flexible, backward;
+	struct bp_ring ring;
+
+	self->attr.sample_period = 1;
+	pinned = flexible = backward = self->attr;
+	pinned.pinned = 1;
+	flexible.config = BP_FLEXIBLE;
+	backward.write_backward = 1;
+	other = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(BP_SLOTS - 1, bp_fill(0, -1, fd));
+
+	EXPECT_EQ(-ENOSPC, bp_open_group(&self->attr, 0, -1, other, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, cpu, other, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&pinned, 0, -1, other, 0));
+	EXPECT_EQ(-EINVAL, bp_open_group(&flexible, 0, -1, other, 0));
+
+	/* The other event has no ring buffer yet. */
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, -1, other, output));
+	ASSERT_EQ(0, bp_ring_map(&ring, other, 1, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(-ENOSPC, bp_open_group(&self->attr, 0, -1, other, output));
+	EXPECT_EQ(-EINVAL, bp_open_group(&self->attr, 0, cpu, other, output));
+	EXPECT_EQ(-EINVAL, bp_open_group(&backward, 0, -1, other, output));
+	bp_ring_unmap(&ring);
 }
 
 /* -------------------------------------------------------------- missing permission */

@@ -329,6 +329,9 @@ TEST_F(mixed, group_is_refused_where_no_slot_is_free)
 /* A PMU that the tests provide, because a virtual machine may have no hardware PMU */
 #define HW_TYPE	"/sys/bus/event_source/devices/breakpoint_test_hw/type"
 
+/* Its number of counters for each CPU; no limit when the module is loaded */
+#define HW_COUNTERS	"/sys/module/" BP_PMU_MODULE "/parameters/counters"
+
 FIXTURE(hardware)
 {
 	struct perf_event_attr hw, plain, flexible;
@@ -556,6 +559,49 @@ TEST_F(hardware, plain_and_flexible_breakpoint_are_no_group_after_a_move)
 	ASSERT_LE(0, bp_open_group(&self->hw, 0, -1, leader, 0));
 	EXPECT_EQ(-EINVAL, bp_open_group(&self->flexible, 0, -1, leader, 0));
 	EXPECT_LE(0, bp_open_group(&self->plain, 0, -1, leader, 0));
+}
+
+static long do_nothing(int cmd, void *arg)
+{
+	return 0;
+}
+
+/*
+ * The order of scheduling is: pinned events of the CPU, pinned events of the task,
+ * flexible events of the CPU. A pinned event that does not get a counter is in ERROR
+ * state from then on, and read() returns nothing.
+ */
+TEST_F(hardware, pinned_event_of_a_task_has_precedence_over_a_flexible_one_of_the_cpu)
+{
+	struct bp_cpus cpus = bp_online_cpus();
+	int cpu = cpus.cpu[cpus.nr - 1], of_cpu, pinned;
+	struct bp_reading r;
+	struct bp_worker w;
+
+	ASSERT_EQ(0, bp_write_file(HW_COUNTERS, "1"));
+	ASSERT_EQ(0, bp_start(&w, do_nothing, NULL));
+	ASSERT_EQ(0, bp_pin_task(w.pid, cpu));
+	self->hw.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	of_cpu = bp_open(&self->hw, -1, cpu);
+	ASSERT_LE(0, of_cpu);
+	ASSERT_TRUE(bp_read(of_cpu, &r));
+	EXPECT_LT(0, r.running);
+
+	self->hw.pinned = 1;
+	pinned = bp_open(&self->hw, w.pid, -1);
+	ASSERT_LE(0, pinned);
+	for (int i = 0; i < 20; i++) {
+		ASSERT_EQ(0, bp_do(&w, 0));
+		ASSERT_TRUE(bp_read(pinned, &r)) {
+			TH_LOG("the pinned event has no counter in run %d", i);
+		}
+		EXPECT_LT(0, r.running);
+		EXPECT_EQ(r.enabled, r.running);
+	}
+	/* There is one counter: the event of the CPU did not have it all the time. */
+	ASSERT_TRUE(bp_read(of_cpu, &r));
+	EXPECT_LT(r.running, r.enabled);
+	EXPECT_EQ(0, bp_stop(&w));
 }
 
 /* ------------------------------------------------------------------ refused groups */

@@ -555,6 +555,59 @@ TEST_F(inherit, contexts_that_are_swapped_keep_their_claims)
 	}
 }
 
+/* Two events of a parent that takes turns with its child */
+struct turns {
+	struct perf_event_attr attr[2];
+	int nr;
+};
+
+/*
+ * On one CPU each turn is a switch from one of the two to the other. The exit status is
+ * the number of breakpoints that the child can open then.
+ */
+static int take_turns(void *arg)
+{
+	struct turns *turns = arg;
+	struct bp_worker child;
+	int nr;
+
+	for (int i = 0; i < 2; i++) {
+		if (bp_open(&turns->attr[i], 0, -1) < 0)
+			return 255;
+	}
+	if (bp_start(&child, member, page))
+		return 254;
+	for (int i = 0; i < turns->nr; i++) {
+		if (bp_do(&child, CMD_STORE))
+			return 253;
+	}
+	nr = bp_do(&child, CMD_FREE);
+	return bp_stop(&child) ? 252 : nr;
+}
+
+/*
+ * The child inherits the only event in the context of its parent, but not the event of its
+ * parent's process. Claims in a context also have to fit the claims of the process of the
+ * context, so these two contexts must not be swapped: the child would be refused a register
+ * that is available. A switch by way of a third task swaps nothing, hence the many rounds.
+ */
+TEST_F(inherit, event_of_the_parent_process_takes_no_register_from_the_child)
+{
+	struct perf_event_attr process = bp_attr_w(self->mem + 64, 1);
+	struct turns turns;
+
+	process.config = BP_PROCESS;
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	for (int round = 0; round < 40; round++) {
+		turns.attr[round % 2] = self->attr;
+		turns.attr[(round + 1) % 2] = process;
+		turns.nr = round % 6;
+		EXPECT_EQ(BP_SLOTS - 1, bp_in_child(take_turns, &turns)) {
+			TH_LOG("round %d", round);
+		}
+	}
+}
+
 /* ------------------------------------------------------------------ kernel addresses */
 
 static int fork_as_nobody(void *arg)

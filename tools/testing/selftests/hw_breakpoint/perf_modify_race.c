@@ -89,12 +89,13 @@ static bool is_over(struct storm *s, long rounds)
 /* Stores until there were enough stores and changes; returns the number of rounds. */
 static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 {
+	__u64 start = bp_now(CLOCK_MONOTONIC);
 	pthread_t thread;
 	long rounds = 0;
 
 	shared->stop = 0;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_thread, s));
-	while (!is_over(s, rounds)) {
+	while (!is_over(s, rounds) && (rounds % 64 || bp_has_patience(start))) {
 		hit(FIRST_BYTE, 1);
 		hit(SECOND_BYTE, 1);
 		for (int i = 0; i < NEIGHBOURS; i++)

@@ -537,6 +537,32 @@ TEST_F(process, disable_enable_reset)
 	EXPECT_EQ(0, bp_stop(&thread));
 }
 
+/*
+ * The context of the CPU already has an event, of no process. A CPU that learned which
+ * process it runs only at the next switch would ignore the event until then. Nothing makes
+ * this task sleep between open and read.
+ */
+TEST_F(process, enable_takes_effect_before_the_next_switch)
+{
+	struct perf_event_attr dummy = bp_attr_sw(PERF_COUNT_SW_DUMMY);
+	int here = self->cpus.cpu[0];
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_pin(here));
+	ASSERT_LE(0, bp_open(&dummy, -1, here));
+	self->attr.disabled = 1;
+	for (int round = 0; round < 100; round++) {
+		self->fd = bp_open(&self->attr, 0, round % 2 ? -1 : here);
+		ASSERT_LE(0, self->fd);
+		ASSERT_EQ(0, bp_enable(self->fd));
+		bp_store(self->mem, 1);
+		EXPECT_EQ(1, bp_count(self->fd)) {
+			TH_LOG("round %d", round);
+		}
+		close(self->fd);
+	}
+}
+
 TEST_F(process, modify_is_for_all_threads)
 {
 	struct bp_worker thread[2], second;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading an event of a task that runs on another CPU.
+ * Reading an event of a task that runs on another CPU, and reading the page of an event.
  *
  * The rule: both times that read() returns belong to one moment.  An event that is
- * scheduled whenever its task runs has equal times, at each read.
+ * scheduled whenever its task runs has equal times, at each read.  The page of an event
+ * that user space has mapped is updated each time when the event is scheduled in.
  */
+#include <sys/resource.h>
+
 #include "bp_test.h"
 
 /* Number of reads, and the limit in time: a slow kernel shows more errors per read. */
@@ -86,6 +89,77 @@ TEST_F(read, times_of_a_software_event_belong_together)
 	};
 
 	expect_equal_times(_metadata, self, attr);
+}
+
+/* ------------------------------------------------------------------------ the page */
+
+#define HITS		10
+
+FIXTURE(page)
+{
+	struct bp_ring ring;
+};
+
+FIXTURE_VARIANT(page)
+{
+	__u64 period;
+};
+
+FIXTURE_VARIANT_ADD(page, of_an_event_that_counts) { };
+FIXTURE_VARIANT_ADD(page, of_an_event_that_samples) { .period = 1 };
+
+FIXTURE_SETUP(page)
+{
+	ASSERT_TRUE(!!bp_map_page(PROT_READ | PROT_WRITE));
+}
+
+FIXTURE_TEARDOWN(page)
+{
+	if (self->ring.page)
+		bp_ring_unmap(&self->ring);
+	bp_teardown(_metadata);
+}
+
+/*
+ * Sleeps until this thread has left its CPU: on a slow machine the time of a sleep may
+ * be over before.
+ */
+static bool leave_cpu(void)
+{
+	__u64 start = bp_now(CLOCK_MONOTONIC);
+	struct rusage before, now;
+
+	getrusage(RUSAGE_THREAD, &before);
+	do {
+		usleep(1000);
+		getrusage(RUSAGE_THREAD, &now);
+	} while (now.ru_nvcsw == before.ru_nvcsw && bp_has_patience(start));
+	return now.ru_nvcsw != before.ru_nvcsw;
+}
+
+TEST_F(page, is_updated_when_the_event_is_scheduled_in)
+{
+	struct perf_event_attr attr = bp_attr_w(BP_PAGE, 1);
+	struct perf_event_mmap_page *page;
+	__u64 enabled;
+	__u32 lock;
+	int fd;
+
+	attr.sample_period = variant->period;
+	fd = bp_open(&attr, 0, -1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, bp_ring_map(&self->ring, fd, 1, PROT_READ));
+	page = self->ring.page;
+	bp_store_times(BP_PAGE, 1, HITS);
+	for (int i = 0; i < 20; i++) {
+		lock = page->lock;
+		enabled = page->time_enabled;
+		ASSERT_TRUE(leave_cpu());
+		ASSERT_LT(lock, page->lock);
+		EXPECT_EQ(0, page->lock % 2);
+		EXPECT_LT(enabled, page->time_enabled);
+		EXPECT_EQ(HITS, page->offset);
+	}
 }
 
 TEST_HARNESS_MAIN

@@ -36,6 +36,56 @@ TEST_F(trap, samples_go_to_the_ring_as_well)
 	bp_ring_unmap(&ring);
 }
 
+#define CHILD_HITS		5
+
+static int store_in_child(void)
+{
+	forget_seen();
+	for (int i = 0; i < CHILD_HITS; i++) {
+		bp_store(word(0), 1);
+		CHECK(nr_seen == i + 1);
+		CHECK(was_seen(i, word(0), DATA(0), SYNC));
+	}
+	return 0;
+}
+
+/* An inherited event has no ring of its own; its samples go to that of its parent. */
+TEST_F(trap, samples_of_a_child_go_to_the_ring_of_the_parent)
+{
+	int cpu = bp_online_cpus().cpu[0], own = 0, of_child = 0;
+	static union bp_record rec;
+	struct bp_ring ring;
+	pid_t pid;
+
+	ASSERT_EQ(0, bp_pin(cpu));
+	self->attr.sample_type = PERF_SAMPLE_TID;
+	self->attr.inherit = 1;
+	/* The ring of an inherited event can be mapped only if the event has a CPU. */
+	self->fd = bp_open(&self->attr, 0, cpu);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, bp_ring_map(&ring, self->fd, 1, PROT_READ | PROT_WRITE));
+	bp_store(word(0), 1);
+	EXPECT_EQ(1, nr_seen);
+	pid = bp_fork();
+	ASSERT_GE(pid, 0);
+	if (!pid)
+		_exit(store_in_child());
+	EXPECT_EQ(0, bp_wait(pid));
+
+	while (bp_ring_next(&ring, &rec)) {
+		const __u32 *task = (const __u32 *)&rec.u64[1];
+
+		ASSERT_EQ(PERF_RECORD_SAMPLE, rec.header.type);
+		own += task[0] == getpid() && task[1] == getpid();
+		of_child += task[0] == pid && task[1] == pid;
+	}
+	EXPECT_EQ(1, own);
+	EXPECT_EQ(CHILD_HITS, of_child);
+	EXPECT_EQ(1 + CHILD_HITS, bp_hits(self->fd).count);
+	EXPECT_EQ(0, bp_hits(self->fd).lost);
+	bp_ring_unmap(&ring);
+}
+
 #ifdef __LP64__
 static int attach_filter(int fd, int keep)
 {
