@@ -49,15 +49,20 @@ static int store_in_child(void)
 	return 0;
 }
 
-/* An inherited event has no ring of its own; its samples go to that of its parent. */
+/*
+ * An inherited event has no ring of its own; its samples go to that of its parent. An event
+ * that is not inherited keeps perf from giving the child the context of the parent.
+ */
 TEST_F(trap, samples_of_a_child_go_to_the_ring_of_the_parent)
 {
+	struct perf_event_attr dummy = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 	int cpu = bp_online_cpus().cpu[0], own = 0, of_child = 0;
 	static union bp_record rec;
 	struct bp_ring ring;
 	pid_t pid;
 
 	ASSERT_EQ(0, bp_pin(cpu));
+	ASSERT_LE(0, bp_open(&dummy, 0, -1));
 	self->attr.sample_type = PERF_SAMPLE_TID;
 	self->attr.inherit = 1;
 	/* The ring of an inherited event can be mapped only if the event has a CPU. */
