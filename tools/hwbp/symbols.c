@@ -22,8 +22,8 @@
 #include "symbols.h"
 #include "util.h"
 
-/* Time in which a process that executes a program must have mapped it */
-#define LOADING_NS	(10 * 1000000000ULL)
+/* Reads of the maps of a process that is in exec(), one each millisecond */
+#define LOADING_TRIES	10000
 
 /**
  * struct mapped - one ELF file in the address space
@@ -254,19 +254,16 @@ static char *read_exe(pid_t pid)
 	return xstrdup(path);
 }
 
-/*
- * Returns 0 or an errno. *@loading: the process has memory, but none from a file that can
- * be executed, as for a moment while it executes a program.
- */
-static int read_maps(struct symbols *syms, pid_t pid, bool *loading)
+/* Returns 0 or an errno. *@files: the process has mapped files to be executed. */
+static int read_maps(struct symbols *syms, pid_t pid, bool *files)
 {
 	char *name = xasprintf("/proc/%d/maps", pid);
 	char *line = NULL;
-	bool memory = false, files = false;
 	size_t size = 0;
 	FILE *f;
 	int err;
 
+	*files = false;
 	syms->pid = pid;
 	free(syms->program);
 	syms->program = read_exe(pid);
@@ -280,48 +277,52 @@ static int read_maps(struct symbols *syms, pid_t pid, bool *loading)
 		int path = 0;
 		char perm[5];
 
-		memory = true;
 		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %*u %n", &start, &end, perm,
 			   &pgoff, &path) < 4 || !path || perm[2] != 'x')
 			continue;
-		files |= line[path] == '/';
+		*files |= line[path] == '/';
 		symbols_map(syms, line + path, start, end - start, pgoff);
 	}
 	free(line);
 	fclose(f);
-	*loading = memory && !files;
 	return 0;
+}
+
+static void die_without_program(const struct symbols *syms, pid_t pid, int err, bool files)
+{
+	if (err && err != ENOENT && err != ESRCH)
+		die("no permission to read the maps of process %d: %s", pid, strerror(err));
+	if (files)
+		die("none of the files that process %d has mapped can be read", pid);
+	if (!err && syms->program)
+		die("process %d has no program: no executable file is mapped", pid);
+	die("process %d has no program: it has exited or is a kernel thread", pid);
 }
 
 void symbols_read_maps(struct symbols *syms, pid_t pid)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
-	uint64_t deadline = now_ns() + LOADING_NS;
-	bool loading;
-	int err;
+	bool files;
+	int i, err;
 
-	for (;;) {
-		err = read_maps(syms, pid, &loading);
-		if (err)
-			die("no permission to read the maps of process %d: %s", pid,
-			    strerror(err));
-		if (syms->nr_maps)
+	for (i = 0; i < LOADING_TRIES; i++) {
+		err = read_maps(syms, pid, &files);
+		if (!err && syms->nr_maps)
 			return;
-		if (!loading)
-			die("process %d has no program: it has exited or is a kernel thread",
-			    pid);
-		if (now_ns() >= deadline)
-			die("process %d has no program: no file is mapped to be executed", pid);
+		/* In exec() the process has no maps, or only a stack, but a program. */
+		if (err || files || !syms->program)
+			break;
 		nanosleep(&moment, NULL);
 	}
+	die_without_program(syms, pid, err, files);
 }
 
 bool symbols_try_maps(struct symbols *syms, pid_t pid)
 {
-	bool loading;
+	bool files;
 
-	return !read_maps(syms, pid, &loading) && syms->nr_maps;
+	return !read_maps(syms, pid, &files) && syms->nr_maps;
 }
 
 /* ---- libdwfl ---- */

@@ -15,8 +15,8 @@ struct symbols *symbols_new(void);
 void symbols_free(struct symbols *syms);
 
 /*
- * Add all executable mappings of a process from /proc. Exits on failure. Waits up to ten
- * seconds for a process that is executing a program and has not mapped it yet.
+ * Add all executable mappings of a process from /proc. Exits on failure. Waits about ten
+ * seconds for a process that is in exec() and has not mapped its program yet.
  */
 void symbols_read_maps(struct symbols *syms, pid_t pid);
 

@@ -1,67 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * unmapped: the program unmaps its code, prints "ready", and maps the code again when it
- * has read a byte from standard input. Until then its maps are like those of a process
- * that executes a program which the kernel has not mapped yet. Then it prints "mapped",
- * and increments a variable for each further byte, up to the end of the line.
+ * unmapped: the program unmaps its code and that of its libraries, prints "ready", and
+ * executes itself again when it has read a byte from standard input. Until then its maps
+ * are like those of a process in exec(): no file is mapped to be executed. Then it prints
+ * "mapped", and increments a variable for each further byte, up to the end of the line.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
+
+#define MAX_AREAS	32
+
+/* What remains: a copy of the code below, and what it uses */
+struct rest {
+	char code[512];
+	/* Areas to unmap, up to the first one of length 0 */
+	struct {
+		unsigned long start;
+		unsigned long len;
+	} area[MAX_AREAS + 1];
+	/* Filled by the code */
+	const char *argv[3];
+	char byte;
+};
 
 long again;
 
-/*
- * void blink(void *start, size_t len, int fd, off_t offset): the part that unmaps the
- * code, waits and maps it again. It is executed from a copy, and uses no other memory
- * than its own and the stack.
- */
+/* void wait_and_exec(struct rest *rest): executed from the copy */
 asm(".pushsection .rodata\n"
-    "blink:\n"
-    "	push	%rbx\n"
-    "	push	%r12\n"
-    "	push	%r13\n"
-    "	push	%r14\n"
+    "wait_and_exec:\n"
     "	mov	%rdi, %rbx\n"
-    "	mov	%rsi, %r12\n"
-    "	mov	%rdx, %r13\n"
-    "	mov	%rcx, %r14\n"
-    "	mov	$11, %eax\n"		/* munmap */
+    "	lea	512(%rbx), %r12\n"	/* area */
+    "1:	mov	(%r12), %rdi\n"
+    "	mov	8(%r12), %rsi\n"
+    "	test	%rsi, %rsi\n"
+    "	je	2f\n"
+    "	mov	$11, %eax\n"		/* munmap() */
     "	syscall\n"
-    "	mov	$1, %eax\n"		/* write */
+    "	add	$16, %r12\n"
+    "	jmp	1b\n"
+    "2:	mov	$1, %eax\n"		/* write() */
     "	mov	$1, %edi\n"
-    "	lea	1f(%rip), %rsi\n"
+    "	lea	3f(%rip), %rsi\n"
     "	mov	$6, %edx\n"
     "	syscall\n"
-    "	push	$0\n"
-    "	xor	%eax, %eax\n"		/* read */
+    "	xor	%eax, %eax\n"		/* read() */
     "	xor	%edi, %edi\n"
-    "	mov	%rsp, %rsi\n"
+    "	lea	1064(%rbx), %rsi\n"	/* byte */
     "	mov	$1, %edx\n"
     "	syscall\n"
-    "	pop	%rax\n"
-    "	mov	$9, %eax\n"		/* mmap: PROT_READ | PROT_EXEC */
-    "	mov	%rbx, %rdi\n"
-    "	mov	%r12, %rsi\n"
-    "	mov	$5, %edx\n"
-    "	mov	$0x12, %r10d\n"	/* MAP_PRIVATE | MAP_FIXED */
-    "	mov	%r13, %r8\n"
-    "	mov	%r14, %r9\n"
+    "	lea	4f(%rip), %rdi\n"
+    "	lea	1040(%rbx), %rsi\n"	/* argv */
+    "	mov	%rdi, (%rsi)\n"
+    "	mov	%rdi, 8(%rsi)\n"
+    "	xor	%edx, %edx\n"
+    "	mov	$59, %eax\n"		/* execve() */
     "	syscall\n"
-    "	pop	%r14\n"
-    "	pop	%r13\n"
-    "	pop	%r12\n"
-    "	pop	%rbx\n"
-    "	ret\n"
-    "1:	.ascii	\"ready\\n\"\n"
-    "blink_end:\n"
+    "	hlt\n"
+    "3:	.ascii	\"ready\\n\"\n"
+    "4:	.asciz	\"/proc/self/exe\"\n"
+    "wait_and_exec_end:\n"
     ".popsection\n");
 
-extern const char blink[], blink_end[];
+extern const char wait_and_exec[], wait_and_exec_end[];
 
 static void die(const char *what)
 {
@@ -69,35 +71,48 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* The mapping of this program that can be executed */
-static void find_code(unsigned long *start, unsigned long *end, unsigned long *offset)
+/* Finds the files that are mapped to be executed. */
+static void find_areas(struct rest *rest)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long start, end;
 	char line[512], perm[5];
+	int nr = 0;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx %4s %lx", start, end, perm, offset) == 4 &&
-		    perm[2] == 'x' && strchr(line, '/')) {
-			fclose(f);
-			return;
-		}
+	if (!f)
+		die("/proc/self/maps");
+	while (nr < MAX_AREAS && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, perm) != 3 || perm[2] != 'x' ||
+		    !strchr(line, '/'))
+			continue;
+		rest->area[nr].start = start;
+		rest->area[nr++].len = end - start;
 	}
-	die("/proc/self/maps");
+	fclose(f);
 }
 
-int main(void)
+static void unmap_and_exec(void)
 {
-	int prot = PROT_READ | PROT_WRITE | PROT_EXEC, fd = open("/proc/self/exe", O_RDONLY);
-	unsigned long start, end, offset;
-	void *copy = mmap(NULL, 4096, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	void (*run)(unsigned long start, size_t len, int fd, unsigned long offset) = copy;
+	struct rest *rest = mmap(NULL, sizeof(*rest), PROT_READ | PROT_WRITE | PROT_EXEC,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*run)(struct rest *rest) = (void *)rest;
+
+	_Static_assert(sizeof(rest->code) == 512 && sizeof(rest->area) == 528,
+		       "the code knows these offsets");
+	if (rest == MAP_FAILED)
+		die("mmap");
+	memcpy(rest->code, wait_and_exec, wait_and_exec_end - wait_and_exec);
+	find_areas(rest);
+	run(rest);
+}
+
+int main(int argc, char **argv)
+{
 	int c;
 
-	if (fd < 0 || copy == MAP_FAILED)
-		die("unmapped");
-	memcpy(copy, blink, blink_end - blink);
-	find_code(&start, &end, &offset);
-	run(start, end - start, fd, offset);
+	(void)argv;
+	if (argc < 2)
+		unmap_and_exec();
 	puts("mapped");
 	fflush(stdout);
 	do {

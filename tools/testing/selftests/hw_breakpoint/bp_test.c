@@ -4,6 +4,7 @@
  */
 #define BP_NO_TESTS
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include "bp_test.h"
@@ -719,6 +720,22 @@ __u64 bp_now(clockid_t clock)
 bool bp_has_patience(__u64 start)
 {
 	return bp_now(CLOCK_MONOTONIC) - start < 60 * 1000000000ULL;
+}
+
+void bp_spin(int ms)
+{
+	__u64 end = bp_now(CLOCK_MONOTONIC) + ms * 1000000ULL;
+
+	while (bp_now(CLOCK_MONOTONIC) < end)
+		;
+}
+
+long bp_nr_sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
 }
 
 /* ------------------------------------------------------------- ring buffer */

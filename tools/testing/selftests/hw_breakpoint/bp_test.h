@@ -280,6 +280,12 @@ __u64 bp_now(clockid_t clock);
  */
 bool bp_has_patience(__u64 start);
 
+/* Runs for that many milliseconds, without a system call that sleeps. */
+void bp_spin(int ms);
+
+/* Number of times that the calling thread has given up its CPU by itself */
+long bp_nr_sleeps(void);
+
 /*
  * Load and remove a module of this kernel, given by its path in the kernel source
  * without ".ko". Both return 0 or a negative errno: -ENOENT if the kernel does not have

@@ -29,6 +29,8 @@ clean_up()
 	rm -rf "$tmp"
 }
 trap clean_up EXIT
+# A test whose program has ended fails, but the shell goes on.
+trap : PIPE
 
 # The first perf event that is opened and the last one that is closed switch static keys
 # of the scheduler. An event that stays open avoids this for each command, and failures
@@ -192,7 +194,7 @@ wait_for()
 		$writes || break
 		sleep 0.1
 	done
-	complain "'$1' did not appear in $2: $(cat "$err" 2>/dev/null)"
+	complain "'$1' did not appear in $2: $(cat "$2" "$err" 2>/dev/null)"
 }
 
 # Starts a program that reads from the pipe $tmp/NAME.fifo and writes to $tmp/NAME:
@@ -212,7 +214,7 @@ start_on_fifo()
 # Starts a program that waits for a line; $threads is its process.
 program_start()
 {
-	start_on_fifo threads "$programs/$1" "$2"
+	start_on_fifo threads "$programs/$@"
 	threads=$started
 	exec 9>"$tmp/threads.fifo"
 	wait_for ready "$tmp/threads" "$threads"

@@ -269,35 +269,35 @@ test_attach_while_threads_come_and_go()
 	equal "$(hits | awk '{ print $3 }' | sort | uniq -d | wc -l)" 0 "threads that hit twice"
 }
 
-# A process has nothing but a stack while the kernel begins to execute its program.
+# The maps of a process in exec() contain no file until its program is mapped.
 test_attach_while_the_program_is_being_loaded()
 {
-	start_on_fifo threads "$programs/unmapped"
-	exec 9>"$tmp/threads.fifo"
-	wait_for ready "$tmp/threads" "$started"
-	watch_start watch again -p "$started"
+	program_start unmapped
+	watch_start watch again -p "$threads"
 	sleep 1
 	kill -0 "$watcher" || complain "hwbp did not wait: $(cat "$err")"
 	printf . >&9
-	wait_for mapped "$tmp/threads" "$started"
+	wait_for mapped "$tmp/threads" "$threads"
 	wait_for " of .*(pid " "$report" "$watcher"
 	echo .. >&9
 	exec 9>&-
 	watch_ended
-	wait "$started"
+	wait "$threads"
 	status_is 0
 	hits_are 3
 }
 
 test_attach_to_a_process_without_a_program()
 {
-	start_on_fifo threads "$programs/unmapped"
-	exec 9>"$tmp/threads.fifo"
-	wait_for ready "$tmp/threads" "$started"
-	run "$hwbp" stat -x 0x10000 -p "$started"
-	refused "process $started has no program: no file is mapped to be executed"
-	exec 9>&-
-	wait "$started"
+	program_start unmapped
+	run "$hwbp" stat -x 0x10000 -p "$threads"
+	refused "process $threads has no program: no executable file is mapped"
+	printf . >&9
+	program_finish
+	run "$hwbp" stat -x 0x10000 -p "$threads"
+	refused "no such process: $threads"
+	run "$hwbp" stat -x 0x10000 -p 2
+	refused "process 2 has no program: it has exited or is a kernel thread"
 }
 
 test_attached_program_runs_on_after_the_limit()

@@ -213,15 +213,7 @@ TEST_F(cgroup, event_is_enabled_while_its_cpu_is_offline)
 
 /* -------------------------------------------------------------------------- times */
 
-#define SPIN_NS		20000000ULL
-
-static void spin(void)
-{
-	__u64 start = bp_now(CLOCK_MONOTONIC);
-
-	while (bp_now(CLOCK_MONOTONIC) - start < SPIN_NS)
-		;
-}
+#define SPIN_MS		20
 
 /*
  * Reads the event while this task is a member of the cgroup on the CPU of the event, which
@@ -234,7 +226,7 @@ static __u64 read_as_member(FIXTURE_DATA(cgroup) *self, int fd, struct bp_readin
 
 	if (join(GROUP))
 		return 0;
-	spin();
+	bp_spin(SPIN_MS);
 	bp_store_times(self->mem, 1, 10);
 	done = bp_read(fd, r);
 	if (join(ROOT_GROUP) || !done)
@@ -266,13 +258,13 @@ TEST_F(cgroup, times_advance_only_while_a_member_runs)
 		EXPECT_EQ(active.enabled, active.running);
 
 		ASSERT_TRUE(bp_read(fd, &before));
-		spin();
+		bp_spin(SPIN_MS);
 		ASSERT_TRUE(bp_read(fd, &after));
 		EXPECT_EQ(before.enabled, after.enabled);
 		EXPECT_EQ(before.running, after.running);
 		EXPECT_EQ(after.enabled, after.running);
-		/* The other cgroups ran for longer than the two clocks may differ. */
-		EXPECT_GT(as_member + i * SPIN_NS / 2, after.enabled);
+		/* Half of the other time allows for the difference of the two clocks. */
+		EXPECT_GT(as_member + i * SPIN_MS * 500000ULL, after.enabled);
 	}
 }
 

@@ -46,6 +46,8 @@ struct storm {
 	bool toggled;
 	long done;
 	long wrong;
+	/* Time of the first storm of the test */
+	__u64 start;
 	/* If set, the storm goes on until both addresses, or a wrong one, were sampled. */
 	struct samples *samples;
 };
@@ -86,16 +88,20 @@ static bool is_over(struct storm *s, long rounds)
 	       (!samples || samples->other || (samples->first && samples->second));
 }
 
-/* Stores until there were enough stores and changes; returns the number of rounds. */
+/*
+ * Stores until there were enough stores and changes, or all storms of the test have taken
+ * a minute; returns the number of rounds.
+ */
 static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 {
-	__u64 start = bp_now(CLOCK_MONOTONIC);
 	pthread_t thread;
 	long rounds = 0;
 
+	if (!s->start)
+		s->start = bp_now(CLOCK_MONOTONIC);
 	shared->stop = 0;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, storm_thread, s));
-	while (!is_over(s, rounds) && (rounds % 64 || bp_has_patience(start))) {
+	while (!is_over(s, rounds) && (rounds % 64 || bp_has_patience(s->start))) {
 		hit(FIRST_BYTE, 1);
 		hit(SECOND_BYTE, 1);
 		for (int i = 0; i < NEIGHBOURS; i++)
@@ -111,6 +117,9 @@ static long store_in_storm(struct __test_metadata *_metadata, struct storm *s)
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, s->wrong);
+	EXPECT_LT(0, s->done);
+	if (!is_over(s, rounds))
+		TH_LOG("no more than %ld rounds and %ld changes in a minute", rounds, s->done);
 	return rounds;
 }
 

@@ -224,14 +224,6 @@ TEST_F(process, concurrent_first_opens_account_all_threads)
 
 /* ------------------------------------------------------- multiplexed events of a CPU */
 
-static void run_for_ms(int ms)
-{
-	__u64 end = bp_now(CLOCK_MONOTONIC) + ms * 1000000ULL;
-
-	while (bp_now(CLOCK_MONOTONIC) < end)
-		;
-}
-
 /* Runs until the event has a register all the time, or none. */
 static bool run_until(int fd, bool has_register)
 {
@@ -241,7 +233,7 @@ static bool run_until(int fd, bool has_register)
 	do {
 		if (!bp_read(fd, &before))
 			return false;
-		run_for_ms(1);
+		bp_spin(1);
 		if (!bp_read(fd, &after))
 			return false;
 		running = after.running - before.running;
@@ -272,7 +264,7 @@ TEST_F(process, multiplexed_events_of_a_cpu_get_registers)
 	}
 	/* The event of the process is scheduled in after the others. */
 	usleep(10000);
-	run_for_ms(6);
+	bp_spin(6);
 	for (int i = 0; i < BP_SLOTS; i++) {
 		ASSERT_TRUE(run_until(fd[i], true));
 		ASSERT_TRUE(run_until(fd[i], false));
@@ -285,14 +277,6 @@ TEST_F(process, multiplexed_events_of_a_cpu_get_registers)
 }
 
 /* ---------------------------------------------------------------------------- secrets */
-
-static long nr_sleeps(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_nvcsw;
-}
 
 /* An unprivileged user must not learn which tasks of other users run on a CPU. */
 TEST_F(process, switch_records_name_no_other_task)
@@ -308,7 +292,7 @@ TEST_F(process, switch_records_name_no_other_task)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, bp_ring_map(&ring, fd, 4, PROT_READ | PROT_WRITE));
 	/* A timer may expire before the task sleeps. */
-	for (sleeps = nr_sleeps(); nr_sleeps() < sleeps + 10; )
+	for (sleeps = bp_nr_sleeps(); bp_nr_sleeps() < sleeps + 10; )
 		usleep(1000);
 	while (bp_ring_next(&ring, &rec)) {
 		EXPECT_NE(PERF_RECORD_SWITCH_CPU_WIDE, rec.header.type);
@@ -577,12 +561,12 @@ TEST_F(process, change_of_a_buffer_does_not_block_others)
 		ASSERT_EQ(0, s[i].failed);
 	while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < SWITCHERS)
 		sched_yield();
-	sleeps = nr_sleeps();
+	sleeps = bp_nr_sleeps();
 	while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < ROUNDS) {
 		ASSERT_EQ(0, bp_disable(fd));
 		ASSERT_EQ(0, bp_enable(fd));
 	}
-	EXPECT_GT(ROUNDS / 20, nr_sleeps() - sleeps);
+	EXPECT_GT(ROUNDS / 20, bp_nr_sleeps() - sleeps);
 	for (int i = 0; i < SWITCHERS; i++) {
 		__atomic_store_n(&s[i].stop, 1, __ATOMIC_RELAXED);
 		pthread_join(s[i].thread, NULL);

@@ -6,8 +6,6 @@
  * scheduled whenever its task runs has equal times, at each read.  The page of an event
  * that user space has mapped is updated each time when the event is scheduled in.
  */
-#include <sys/resource.h>
-
 #include "bp_test.h"
 
 /* Number of reads, and the limit in time: a slow kernel shows more errors per read. */
@@ -127,14 +125,12 @@ FIXTURE_TEARDOWN(page)
 static bool leave_cpu(void)
 {
 	__u64 start = bp_now(CLOCK_MONOTONIC);
-	struct rusage before, now;
+	long before = bp_nr_sleeps();
 
-	getrusage(RUSAGE_THREAD, &before);
-	do {
+	do
 		usleep(1000);
-		getrusage(RUSAGE_THREAD, &now);
-	} while (now.ru_nvcsw == before.ru_nvcsw && bp_has_patience(start));
-	return now.ru_nvcsw != before.ru_nvcsw;
+	while (bp_nr_sleeps() == before && bp_has_patience(start));
+	return bp_nr_sleeps() != before;
 }
 
 TEST_F(page, is_updated_when_the_event_is_scheduled_in)
