@@ -22,8 +22,8 @@
 #include "symbols.h"
 #include "util.h"
 
-/* Reads of the maps of a process that is in exec(), one each millisecond */
-#define LOADING_TRIES	10000
+/* Reads of the maps of a process that is in exec(), one each ten milliseconds */
+#define LOADING_TRIES	1000
 
 /**
  * struct mapped - one ELF file in the address space
@@ -302,7 +302,7 @@ static void die_without_program(const struct symbols *syms, pid_t pid, int err, 
 
 void symbols_read_maps(struct symbols *syms, pid_t pid)
 {
-	const struct timespec moment = { .tv_nsec = 1000000 };
+	const struct timespec moment = { .tv_nsec = 10000000 };
 	bool files;
 	int i, err;
 
