@@ -1219,44 +1219,20 @@ static void a_change_by_a_dying_cpu_reaches_all_others(struct kunit *test)
 	run_anywhere();
 }
 
-static void a_change_by_a_starting_cpu_reaches_all_others(struct kunit *test)
+/*
+ * Starts @cpu, which calls @change on its way. Then all CPUs watch word 2, and none
+ * @former.
+ */
+static void expect_starting_cpu_changes(struct kunit *test, int cpu,
+					kprobe_pre_handler_t change, int former)
 {
 	struct kprobe kp = {
 		.symbol_name	= "notify_cpu_starting",
-		.pre_handler	= change_offline,
-	};
-	struct fixture *f = test->priv;
-	int cpu = other_cpu(), err;
-
-	require_two_cpus(test);
-	run_on(test, cpumask_first(cpu_online_mask));
-	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
-	if (remove_cpu(cpu))
-		kunit_skip(test, "CPU %d cannot go offline", cpu);
-	KUNIT_ASSERT_EQ(test, probe_changes(&kp, f, 2), 0);
-	err = add_cpu(cpu);
-	unregister_kprobe(&kp);
-	KUNIT_ASSERT_EQ(test, err, 0);
-
-	KUNIT_EXPECT_EQ(test, atomic_read(&nr_changes), 1);
-	KUNIT_EXPECT_TRUE(test, settles(f));
-	take_hits(f);
-	expect_watched_everywhere(test, 2);
-	expect_watched_nowhere(test, 1);
-	run_anywhere();
-}
-
-/* @cpu is offline, and the set was never repointed as a whole. */
-static void expect_starting_cpu_changes_from_0(struct kunit *test, int cpu)
-{
-	struct kprobe kp = {
-		.symbol_name	= "notify_cpu_starting",
-		.pre_handler	= change_offline_from_0,
+		.pre_handler	= change,
 	};
 	struct fixture *f = test->priv;
 	int err, probed;
 
-	KUNIT_EXPECT_EQ(test, bp_wide_serial(bp_wide_cpu_of(f->set, cpu)->set), 0ULL);
 	probed = probe_changes(&kp, f, 2);
 	err = add_cpu(cpu);
 	if (!probed)
@@ -1268,7 +1244,30 @@ static void expect_starting_cpu_changes_from_0(struct kunit *test, int cpu)
 	KUNIT_EXPECT_TRUE(test, settles(f));
 	take_hits(f);
 	expect_watched_everywhere(test, 2);
-	expect_watched_nowhere(test, 0);
+	expect_watched_nowhere(test, former);
+}
+
+static void a_change_by_a_starting_cpu_reaches_all_others(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	int cpu = other_cpu();
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	KUNIT_ASSERT_EQ(test, point_to(f, 1), 0);
+	if (remove_cpu(cpu))
+		kunit_skip(test, "CPU %d cannot go offline", cpu);
+	expect_starting_cpu_changes(test, cpu, change_offline, 1);
+	run_anywhere();
+}
+
+/* @cpu is offline, and the set was never repointed as a whole. */
+static void expect_starting_cpu_changes_from_0(struct kunit *test, int cpu)
+{
+	struct fixture *f = test->priv;
+
+	KUNIT_EXPECT_EQ(test, bp_wide_serial(bp_wide_cpu_of(f->set, cpu)->set), 0ULL);
+	expect_starting_cpu_changes(test, cpu, change_offline_from_0, 0);
 }
 
 /* Registers the set of the test again, for the CPUs that are online now. */

@@ -24,15 +24,6 @@ static int repoint(struct perf_event * __percpu *set, unsigned long *word)
 					       &attr);
 }
 
-static void expect_hits(struct kunit *test, unsigned long *word, struct bp_test_hits *hits,
-			int nr)
-{
-	bp_test_write_word(word);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(hits), nr);
-	if (nr)
-		KUNIT_EXPECT_EQ(test, hits->addr, (unsigned long)word);
-}
-
 static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 {
 	struct hw_breakpoint_range range;
@@ -47,8 +38,8 @@ static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 	bp = bp_test_event_on(set, bp_test_first_cpu());
 
 	KUNIT_EXPECT_EQ(test, repoint(set, &bp_test_words[1]), 0);
-	expect_hits(test, &bp_test_words[0], &hits, 0);
-	expect_hits(test, &bp_test_words[1], &hits, 1);
+	bp_test_expect_hits(test, &bp_test_words[0], &hits, 0);
+	bp_test_expect_hits(test, &bp_test_words[1], &hits, 1);
 	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, (u64)(unsigned long)&bp_test_words[1]);
 	preempt_disable();
 	read_wide_hw_breakpoint_local(bp, &range);
@@ -63,8 +54,8 @@ static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
 
 	KUNIT_EXPECT_EQ(test, repoint(set, &bp_test_words[0]), 0);
-	expect_hits(test, &bp_test_words[0], &hits, 1);
-	expect_hits(test, &bp_test_words[1], &hits, 0);
+	bp_test_expect_hits(test, &bp_test_words[0], &hits, 1);
+	bp_test_expect_hits(test, &bp_test_words[1], &hits, 0);
 	bp_test_run_anywhere();
 }
 
@@ -116,10 +107,10 @@ static void a_disabled_wide_breakpoint_can_be_repointed(struct kunit *test)
 	set = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, bp_test_record_hit, &hits));
 	for (i = 1; i < 4; i++) {
 		KUNIT_EXPECT_EQ(test, repoint(set, &bp_test_words[i]), 0);
-		expect_hits(test, &bp_test_words[i], &hits, 0);
+		bp_test_expect_hits(test, &bp_test_words[i], &hits, 0);
 		perf_event_enable(bp_test_event_on(set, raw_smp_processor_id()));
-		expect_hits(test, &bp_test_words[i - 1], &hits, 0);
-		expect_hits(test, &bp_test_words[i], &hits, 1);
+		bp_test_expect_hits(test, &bp_test_words[i - 1], &hits, 0);
+		bp_test_expect_hits(test, &bp_test_words[i], &hits, 1);
 		perf_event_disable(bp_test_event_on(set, raw_smp_processor_id()));
 	}
 	bp_test_run_anywhere();
@@ -162,13 +153,13 @@ static void repoint_of_a_disabled_breakpoint_leaves_its_former_register_alone(st
 	KUNIT_EXPECT_EQ(test, register_of(other), slot);
 
 	KUNIT_EXPECT_EQ(test, repoint(set, &bp_test_words[2]), 0);
-	expect_hits(test, &bp_test_words[2], &others, 0);
-	expect_hits(test, &bp_test_words[1], &others, 1);
+	bp_test_expect_hits(test, &bp_test_words[2], &others, 0);
+	bp_test_expect_hits(test, &bp_test_words[1], &others, 1);
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
 
 	perf_event_enable(bp);
-	expect_hits(test, &bp_test_words[2], &hits, 1);
-	expect_hits(test, &bp_test_words[1], &others, 1);
+	bp_test_expect_hits(test, &bp_test_words[2], &hits, 1);
+	bp_test_expect_hits(test, &bp_test_words[1], &others, 1);
 	bp_test_run_anywhere();
 }
 
@@ -202,9 +193,9 @@ static void refused_local_repoint_changes_nothing(struct kunit *test)
 	other = bp_test_watch_task(test, current, &bp_test_words[5], &others);
 	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(other, &good), -EINVAL);
 
-	expect_hits(test, &bp_test_words[0], &hits, 1);
-	expect_hits(test, &bp_test_words[1], &hits, 0);
-	expect_hits(test, &bp_test_words[5], &others, 1);
+	bp_test_expect_hits(test, &bp_test_words[0], &hits, 1);
+	bp_test_expect_hits(test, &bp_test_words[1], &hits, 0);
+	bp_test_expect_hits(test, &bp_test_words[5], &others, 1);
 	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, (u64)(unsigned long)&bp_test_words[0]);
 	bp_test_write_on(test, bp_test_last_cpu(), &bp_test_words[0]);
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
@@ -444,8 +435,8 @@ static void local_repoint_that_another_overtakes_leaves_its_version_whole(struct
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&m.hits), 6);
 	KUNIT_EXPECT_EQ(test, m.err, 0);
 	KUNIT_EXPECT_TRUE(test, watches(m.bp, &attr));
-	expect_hits(test, &bp_test_words[4], &hits, 0);
-	expect_hits(test, &bp_test_words[1], &hits, 1);
+	bp_test_expect_hits(test, &bp_test_words[4], &hits, 0);
+	bp_test_expect_hits(test, &bp_test_words[1], &hits, 1);
 	bp_test_run_anywhere();
 }
 
@@ -477,7 +468,7 @@ static void attributes_are_those_of_the_last_of_nested_repoints(struct kunit *te
 		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_addr, now.range.addr, "access %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_len, now.range.len, "access %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_type, now.range.type, "access %u", i);
-		expect_hits(test, (unsigned long *)now.range.addr, &hits, 1);
+		bp_test_expect_hits(test, (unsigned long *)now.range.addr, &hits, 1);
 		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
 	}
 	KUNIT_EXPECT_GT(test, nr_hit, (unsigned int)VERSION_WORDS);

@@ -634,10 +634,8 @@ static void a_child_follows_a_change_of_the_address(struct kunit *test)
 	child = new_child(test, &parent, &hits);
 	parent->attr.bp_addr = (unsigned long)&bp_test_words[1];
 	follow_and_enable(test, child, parent);
-	bp_test_write_word(&bp_test_words[0]);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
-	bp_test_write_word(&bp_test_words[1]);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+	bp_test_expect_hits(test, &bp_test_words[0], &hits, 0);
+	bp_test_expect_hits(test, &bp_test_words[1], &hits, 1);
 }
 
 static void a_child_follows_a_change_of_the_length(struct kunit *test)
@@ -652,8 +650,7 @@ static void a_child_follows_a_change_of_the_length(struct kunit *test)
 	follow_and_enable(test, child, parent);
 	WRITE_ONCE(*last, 1);
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
-	bp_test_write_word(&bp_test_words[0]);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+	bp_test_expect_hits(test, &bp_test_words[0], &hits, 1);
 }
 
 static void a_child_follows_a_change_of_the_type(struct kunit *test)
@@ -677,15 +674,13 @@ static void a_child_follows_changes_of_sig_data_and_disabled(struct kunit *test)
 	child = new_child(test, &parent, &hits);
 	parent->attr.sig_data = 0x5167;
 	follow_and_enable(test, child, parent);
-	bp_test_write_word(&bp_test_words[0]);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+	bp_test_expect_hits(test, &bp_test_words[0], &hits, 1);
 	bp_test_drop(test, child);
 
 	child = new_child(test, &parent, &hits);
 	parent->attr.disabled = 0;
 	follow_and_enable(test, child, parent);
-	bp_test_write_word(&bp_test_words[0]);
-	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+	bp_test_expect_hits(test, &bp_test_words[0], &hits, 1);
 }
 
 /* ---- Cases: events that perf moves to another CPU ---- */

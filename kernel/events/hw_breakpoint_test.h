@@ -63,6 +63,9 @@ void bp_test_record_hit(struct perf_event *bp, struct perf_sample_data *data,
 			struct pt_regs *regs);
 /* Returns the number of hits since the last call. */
 int bp_test_take_hits(struct bp_test_hits *hits);
+/* A write to @word is hit @nr times, at this address. */
+void bp_test_expect_hits(struct kunit *test, unsigned long *word, struct bp_test_hits *hits,
+			 int nr);
 u64 bp_test_count_of(struct perf_event *bp);
 bool bp_test_inside(unsigned long ip, void *function);
 /*

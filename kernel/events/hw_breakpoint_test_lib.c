@@ -95,6 +95,15 @@ int bp_test_take_hits(struct bp_test_hits *hits)
 	return atomic_xchg(&hits->nr, 0);
 }
 
+void bp_test_expect_hits(struct kunit *test, unsigned long *word, struct bp_test_hits *hits,
+			 int nr)
+{
+	bp_test_write_word(word);
+	KUNIT_EXPECT_EQ(test, bp_test_take_hits(hits), nr);
+	if (nr)
+		KUNIT_EXPECT_EQ(test, hits->addr, (unsigned long)word);
+}
+
 u64 bp_test_count_of(struct perf_event *bp)
 {
 	u64 enabled, running;

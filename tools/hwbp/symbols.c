@@ -254,16 +254,20 @@ static char *read_exe(pid_t pid)
 	return xstrdup(path);
 }
 
-/* Returns 0 or an errno. *@files: the process has mapped files to be executed. */
-static int read_maps(struct symbols *syms, pid_t pid, bool *files)
+/*
+ * Returns 0 if there are files with symbols, EAGAIN if the process has a program and has
+ * mapped no file to execute, ENOEXEC if such files cannot be read, ESRCH if it has no
+ * program, or an errno of open().
+ */
+static int read_maps(struct symbols *syms, pid_t pid)
 {
 	char *name = xasprintf("/proc/%d/maps", pid);
 	char *line = NULL;
+	bool files = false;
 	size_t size = 0;
 	FILE *f;
 	int err;
 
-	*files = false;
 	syms->pid = pid;
 	free(syms->program);
 	syms->program = read_exe(pid);
@@ -281,48 +285,48 @@ static int read_maps(struct symbols *syms, pid_t pid, bool *files)
 		if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %*u %n", &start, &end, perm,
 			   &pgoff, &path) < 4 || !path || perm[2] != 'x')
 			continue;
-		*files |= line[path] == '/';
+		files |= line[path] == '/';
 		symbols_map(syms, line + path, start, end - start, pgoff);
 	}
 	free(line);
 	fclose(f);
-	return 0;
+	if (syms->nr_maps)
+		return 0;
+	if (files)
+		return ENOEXEC;
+	return syms->program ? EAGAIN : ESRCH;
 }
 
-static void die_without_program(const struct symbols *syms, pid_t pid, int err, bool files)
+static void die_without_maps(pid_t pid, int err)
 {
-	if (err && err != ENOENT && err != ESRCH)
-		die("no permission to read the maps of process %d: %s", pid, strerror(err));
-	if (files)
-		die("none of the files that process %d has mapped can be read", pid);
-	if (!err && syms->program)
+	switch (err) {
+	case EAGAIN:
 		die("process %d has no program: no executable file is mapped", pid);
-	die("process %d has no program: it has exited or is a kernel thread", pid);
+	case ENOEXEC:
+		die("none of the files that process %d has mapped can be read", pid);
+	case ENOENT:
+	case ESRCH:
+		die("process %d has no program: it has exited or is a kernel thread", pid);
+	default:
+		die("no permission to read the maps of process %d: %s", pid, strerror(err));
+	}
 }
 
 void symbols_read_maps(struct symbols *syms, pid_t pid)
 {
 	const struct timespec moment = { .tv_nsec = 10000000 };
-	bool files;
-	int i, err;
+	int tries, err;
 
-	for (i = 0; i < LOADING_TRIES; i++) {
-		err = read_maps(syms, pid, &files);
-		if (!err && syms->nr_maps)
-			return;
-		/* In exec() the process has no maps, or only a stack, but a program. */
-		if (err || files || !syms->program)
-			break;
+	/* In exec() the process has a program, but no maps, or only a stack. */
+	for (tries = LOADING_TRIES; (err = read_maps(syms, pid)) == EAGAIN && tries; tries--)
 		nanosleep(&moment, NULL);
-	}
-	die_without_program(syms, pid, err, files);
+	if (err)
+		die_without_maps(pid, err);
 }
 
 bool symbols_try_maps(struct symbols *syms, pid_t pid)
 {
-	bool files;
-
-	return !read_maps(syms, pid, &files) && syms->nr_maps;
+	return !read_maps(syms, pid);
 }
 
 /* ---- libdwfl ---- */

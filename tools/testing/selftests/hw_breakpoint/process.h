@@ -10,7 +10,6 @@
 #define PROCESS_H
 
 #include <linux/sched.h>
-#include <sys/resource.h>
 
 #include "bp_test.h"
 
