@@ -177,6 +177,7 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
 	do {
 		now = READ_ONCE(versions->now);
 		barrier();
+		/* May be overwritten meanwhile: then it is read again. */
 		data_race(*v = versions->version[bp_version_index(now)]);
 		barrier();
 	} while (now != READ_ONCE(versions->now));

@@ -72,6 +72,7 @@ static void update_attr(struct perf_event *bp, const struct bp_versions *version
 		now = READ_ONCE(versions->now);
 		barrier();
 		range = &versions->version[bp_version_index(now)].range;
+		/* May be overwritten meanwhile: see bp_read_version(). */
 		WRITE_ONCE(bp->attr.bp_addr, data_race(range->addr));
 		WRITE_ONCE(bp->attr.bp_len, data_race(range->len));
 		WRITE_ONCE(bp->attr.bp_type, data_race(range->type));

@@ -194,6 +194,7 @@ static __always_inline struct bp_here read_here(const struct bp_wide_cpu *wcpu)
 		here.now = READ_ONCE(versions->now);
 		barrier();
 		v = &versions->version[bp_version_index(here.now)];
+		/* May be overwritten meanwhile: see bp_read_version(). */
 		here.addr = data_race(v->range.addr);
 		here.base = data_race(v->base);
 		barrier();

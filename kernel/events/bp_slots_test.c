@@ -315,7 +315,7 @@ static void test_change_all_changes_all_claims_or_none(struct kunit *test)
 	GRANTED(oracle_change_all(w, &one, &two));
 	GRANTED(oracle_change_all(w, &two, &GUARANTEED(1)));
 
-	/* The last claim does not fit with its new weight: the first ones must not change either. */
+	/* The last claim does not fit with its new weight: the first ones stay as they are. */
 	GRANTED(ask(w, 2, 1, GUARANTEED(1)));
 	GRANTED(ask(w, 2, 1, GUARANTEED(1)));
 	REFUSED(oracle_change_all(w, &GUARANTEED(1), &one));

@@ -95,8 +95,11 @@ static void publish(struct signal_struct *signal, struct perf_process *process)
 	/* Order the store before the loads of the walk; pairs with join_process(). */
 	smp_mb();
 	__for_each_thread(signal, task) {
-		/* Most threads have no events. */
-		if (rcu_access_pointer(task->perf_event_ctxp))
+		/*
+		 * Most threads have no events. Not rcu_access_pointer(): perf_event_ctxp
+		 * has no __rcu annotation.
+		 */
+		if (READ_ONCE(task->perf_event_ctxp))
 			ops->join(process, task);
 	}
 }

@@ -7,6 +7,8 @@ function fault(text) { print FILENAME ": " text }
 # The header lines stand in this order, then comes an empty line.
 function header_line() {
 	headers++
+	if (headers == 1)
+		author = substr($0, 7)
 	if ($0 == "") {
 		if (headers != 4)
 			fault("the mail header is not From:, Date:, Subject: and an empty line")
@@ -21,6 +23,10 @@ function header_line() {
 }
 
 function message_line() {
+	if ($0 == "Signed-off-by: " author)
+		signed = FILENAME
+	else if (!/^([A-Z][A-Za-z-]*: |---$)/)
+		signed = ""
 	if ($0 == "---")
 		part = "hooks"
 	else if (/^(--- |diff -|Index: |From )/)
@@ -97,6 +103,8 @@ function hook_line() {
 
 # Checks at the end of a patch.
 function finish(name) {
+	if (signed != name)
+		print name ": no Signed-off-by: of the author"
 	if (part != "hooks")
 		print name ": no line of three dashes below the message"
 	if (before > 0 || after > 0)

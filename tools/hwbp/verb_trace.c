@@ -568,7 +568,7 @@ static int run(int argc, const char **argv)
 			   "at EVENT, end the watch of the address in FIELD"),
 		OPTIONS_END
 	};
-	void (*old_handler)(int);
+	void (*old_handler)(int signal);
 
 	argc = options_parse(argc, argv, options, usage);
 	t.spec = argc ? argv[0] : NULL;

@@ -650,6 +650,7 @@ static __always_inline void apply_version(struct arch_hw_breakpoint *hw,
 		now = READ_ONCE(versions->now);
 		barrier();
 		new = &versions->version[bp_version_index(now)];
+		/* May be overwritten meanwhile: see bp_read_version(). */
 		hw->address = data_race(new->hw.address);
 		hw->mask = data_race(new->hw.mask);
 		hw->ctl = data_race(new->hw.ctl);

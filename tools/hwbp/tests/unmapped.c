@@ -29,39 +29,39 @@ long again;
 
 /* void wait_and_exec(struct rest *rest): executed from the copy */
 asm(".pushsection .rodata\n"
-    "wait_and_exec:\n"
-    "	mov	%rdi, %rbx\n"
-    "	lea	512(%rbx), %r12\n"	/* area */
-    "1:	mov	(%r12), %rdi\n"
-    "	mov	8(%r12), %rsi\n"
-    "	test	%rsi, %rsi\n"
-    "	je	2f\n"
-    "	mov	$11, %eax\n"		/* munmap() */
-    "	syscall\n"
-    "	add	$16, %r12\n"
-    "	jmp	1b\n"
-    "2:	mov	$1, %eax\n"		/* write() */
-    "	mov	$1, %edi\n"
-    "	lea	3f(%rip), %rsi\n"
-    "	mov	$6, %edx\n"
-    "	syscall\n"
-    "	xor	%eax, %eax\n"		/* read() */
-    "	xor	%edi, %edi\n"
-    "	lea	1064(%rbx), %rsi\n"	/* byte */
-    "	mov	$1, %edx\n"
-    "	syscall\n"
-    "	lea	4f(%rip), %rdi\n"
-    "	lea	1040(%rbx), %rsi\n"	/* argv */
-    "	mov	%rdi, (%rsi)\n"
-    "	mov	%rdi, 8(%rsi)\n"
-    "	xor	%edx, %edx\n"
-    "	mov	$59, %eax\n"		/* execve() */
-    "	syscall\n"
-    "	hlt\n"
-    "3:	.ascii	\"ready\\n\"\n"
-    "4:	.asciz	\"/proc/self/exe\"\n"
-    "wait_and_exec_end:\n"
-    ".popsection\n");
+	"wait_and_exec:\n"
+	"	mov	%rdi, %rbx\n"
+	"	lea	512(%rbx), %r12\n"	/* area */
+	"1:	mov	(%r12), %rdi\n"
+	"	mov	8(%r12), %rsi\n"
+	"	test	%rsi, %rsi\n"
+	"	je	2f\n"
+	"	mov	$11, %eax\n"		/* munmap() */
+	"	syscall\n"
+	"	add	$16, %r12\n"
+	"	jmp	1b\n"
+	"2:	mov	$1, %eax\n"		/* write() */
+	"	mov	$1, %edi\n"
+	"	lea	3f(%rip), %rsi\n"
+	"	mov	$6, %edx\n"
+	"	syscall\n"
+	"	xor	%eax, %eax\n"		/* read() */
+	"	xor	%edi, %edi\n"
+	"	lea	1064(%rbx), %rsi\n"	/* byte */
+	"	mov	$1, %edx\n"
+	"	syscall\n"
+	"	lea	4f(%rip), %rdi\n"
+	"	lea	1040(%rbx), %rsi\n"	/* argv */
+	"	mov	%rdi, (%rsi)\n"
+	"	mov	%rdi, 8(%rsi)\n"
+	"	xor	%edx, %edx\n"
+	"	mov	$59, %eax\n"		/* execve() */
+	"	syscall\n"
+	"	hlt\n"
+	"3:	.ascii	\"ready\\n\"\n"
+	"4:	.asciz	\"/proc/self/exe\"\n"
+	"wait_and_exec_end:\n"
+	".popsection\n");
 
 extern const char wait_and_exec[], wait_and_exec_end[];
 
