@@ -95,11 +95,6 @@ static_assert(offsetof(struct bp_wide_cpu, event) == 0);
 static_assert(2 * BP_VERSIONS_DEPTH <= 1 << BP_NEWEST_ENTRY_BITS);
 static_assert(NR_CPUS <= 1 << BP_NEWEST_CPU_BITS);
 
-static u64 pack(u64 serial, unsigned int cpu, unsigned int i)
-{
-	return (serial << BP_NEWEST_CPU_BITS | cpu) << BP_NEWEST_ENTRY_BITS | i;
-}
-
 static struct bp_wide_entry *wide_entry_of(const struct bp_wide_set *set, u64 newest)
 {
 	unsigned int cpu = (newest >> BP_NEWEST_ENTRY_BITS) & ((1 << BP_NEWEST_CPU_BITS) - 1);
@@ -549,6 +544,11 @@ static void tell_others(struct bp_wide_cpu *wcpu, unsigned long flags)
 }
 
 /* ---- Publishing: interrupts off ---- */
+
+static u64 pack(u64 serial, unsigned int cpu, unsigned int i)
+{
+	return (serial << BP_NEWEST_CPU_BITS | cpu) << BP_NEWEST_ENTRY_BITS | i;
+}
 
 static void fill_wide_entry(struct bp_wide_entry *entry, const struct bp_version *v)
 {
