@@ -641,6 +641,17 @@ int bp_write_file(const char *path, const char *text)
 	return err;
 }
 
+long bp_read_number(const char *path)
+{
+	char text[32], *end;
+	long value;
+
+	if (bp_read_file(path, text, sizeof(text)))
+		return -1;
+	value = strtol(text, &end, 10);
+	return end > text && !strcmp(end, "\n") ? value : -1;
+}
+
 /*
  * A task has its new state before it leaves the CPU. A read of /proc/PID/syscall waits
  * until the task has left, and returns "running" if its state changes meanwhile. If the

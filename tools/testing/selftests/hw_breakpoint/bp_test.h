@@ -263,6 +263,9 @@ bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end);
 int bp_read_file(const char *path, char *buf, size_t size);
 int bp_write_file(const char *path, const char *text);
 
+/* The number that is all of a file, or -1. */
+long bp_read_number(const char *path);
+
 /*
  * Waits until /proc shows the task in @state, such as 'S' for sleeping, and the task has
  * left its CPU: a worker may answer before it sleeps. Not for 'R'. Returns at once if

@@ -383,10 +383,10 @@ TEST_F(cgroup, last_event_ends_within_the_switch)
 
 static long nr_of_hw(const char *name)
 {
-	char path[128], text[32];
+	char path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", HW_PMU, name);
-	return bp_read_file(path, text, sizeof(text)) ? -1 : atol(text);
+	return bp_read_number(path);
 }
 
 TEST_F(cgroup, switch_leaves_other_pmus_alone)

@@ -130,17 +130,9 @@ ATTR(aux_sample_size, EINVAL, attr->aux_sample_size = 64);
 ATTR(sse_registers, EOPNOTSUPP, attr->sample_regs_intr = 1ULL << 32);
 ATTR(sse_registers_of_user_mode, EOPNOTSUPP, attr->sample_regs_user = 1ULL << 32);
 
-/* Returns the largest number of entries of a call chain. */
-static int most_entries(void)
-{
-	char entries[16];
-
-	return bp_read_file(MAX_STACK, entries, sizeof(entries)) ? 0 : atoi(entries);
-}
-
 FIXTURE_SETUP(request)
 {
-	if (variant->err == EOVERFLOW && most_entries() >= USHRT_MAX)
+	if (variant->err == EOVERFLOW && bp_read_number(MAX_STACK) >= USHRT_MAX)
 		SKIP(return, "no sample_max_stack exceeds kernel.perf_event_max_stack");
 	self->attr = bp_attr(variant->type, variant->addr, variant->len);
 	if (variant->change)

@@ -122,25 +122,16 @@ TEST_F(sysfs, format_lists_each_bit_that_is_accepted)
 
 /* ------------------------------------------------------------------------ caps/ */
 
-static int read_number(const char *path)
-{
-	char text[32], *end;
-	long value;
-
-	if (bp_read_file(path, text, sizeof(text)))
-		return -1;
-	value = strtol(text, &end, 10);
-	return end > text && !strcmp(end, "\n") ? value : -1;
-}
-
 TEST_F(sysfs, slots_are_as_many_as_can_be_open)
 {
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
-	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/data_slots"));
-	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/instruction_slots"));
-	EXPECT_EQ(bp_free_slots_with(&self->attr, 0, -1), read_number(PMU "/caps/data_slots"));
-	EXPECT_EQ(bp_free_slots_with(&x, 0, -1), read_number(PMU "/caps/instruction_slots"));
+	EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/instruction_slots"));
+	EXPECT_EQ(bp_free_slots_with(&self->attr, 0, -1),
+		  bp_read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(bp_free_slots_with(&x, 0, -1),
+		  bp_read_number(PMU "/caps/instruction_slots"));
 }
 
 /*
@@ -151,9 +142,9 @@ TEST_F(sysfs, mixed_slots_are_shared_by_both_types)
 {
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
-	EXPECT_EQ(1, read_number(PMU "/caps/mixed_slots"));
+	EXPECT_EQ(1, bp_read_number(PMU "/caps/mixed_slots"));
 	ASSERT_LE(0, bp_open(&self->attr, 0, -1));
-	EXPECT_EQ(read_number(PMU "/caps/instruction_slots") - 1,
+	EXPECT_EQ(bp_read_number(PMU "/caps/instruction_slots") - 1,
 		  bp_free_slots_with(&x, 0, -1));
 }
 
@@ -162,8 +153,8 @@ TEST_F(sysfs, slots_do_not_change_with_use)
 	int fd[BP_SLOTS];
 
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/data_slots"));
-	EXPECT_EQ(BP_SLOTS, read_number(PMU "/caps/instruction_slots"));
+	EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/instruction_slots"));
 }
 
 /*
@@ -176,8 +167,8 @@ TEST_F(sysfs, verified_shows_whether_breakpoints_fire)
 
 	ASSERT_LE(0, fd);
 	bp_store(mem, 1);
-	EXPECT_EQ(bp_count(fd), read_number(PMU "/caps/verified"));
-	EXPECT_EQ(1, read_number(PMU "/caps/verified"));
+	EXPECT_EQ(bp_count(fd), bp_read_number(PMU "/caps/verified"));
+	EXPECT_EQ(1, bp_read_number(PMU "/caps/verified"));
 }
 
 TEST_F(sysfs, caps_has_the_documented_files_only)
@@ -196,10 +187,10 @@ TEST_F(sysfs, interval_reads_back_as_written)
 	static const int ms[] = { 1, 20, 4, 16, 1000 };
 
 	BP_NEED_ROOT();
-	EXPECT_LE(1, read_number(INTERVAL));
+	EXPECT_LE(1, bp_read_number(INTERVAL));
 	for (unsigned int i = 0; i < ARRAY_SIZE(good); i++) {
 		EXPECT_EQ(0, bp_write_file(INTERVAL, good[i]));
-		EXPECT_EQ(ms[i], read_number(INTERVAL));
+		EXPECT_EQ(ms[i], bp_read_number(INTERVAL));
 	}
 }
 
@@ -214,11 +205,11 @@ TEST_F(sysfs, invalid_interval_is_refused)
 		EXPECT_EQ(-EINVAL, bp_write_file(INTERVAL, bad[i])) {
 			TH_LOG("\"%s\"", bad[i]);
 		}
-		EXPECT_EQ(7, read_number(INTERVAL));
+		EXPECT_EQ(7, bp_read_number(INTERVAL));
 	}
 	EXPECT_EQ(-ERANGE, bp_write_file(INTERVAL, "2147483648"));
 	EXPECT_EQ(-ERANGE, bp_write_file(INTERVAL, "99999999999999999999"));
-	EXPECT_EQ(7, read_number(INTERVAL));
+	EXPECT_EQ(7, bp_read_number(INTERVAL));
 }
 
 static int write_interval(void *arg)
@@ -294,8 +285,8 @@ TEST_F(sysfs, nothing_else_can_be_written)
 static int read_all(void *arg)
 {
 	(void)arg;
-	return read_number(PMU "/caps/data_slots") == BP_SLOTS &&
-	       read_number(PMU "/caps/verified") >= 0 &&
+	return bp_read_number(PMU "/caps/data_slots") == BP_SLOTS &&
+	       bp_read_number(PMU "/caps/verified") >= 0 &&
 	       count_files(PMU "/format") > 0 ? 0 : 1;
 }
 
