@@ -244,7 +244,7 @@ help:
 #: make docs      build the pages of the series with sphinx: out/docs/html
 #: make bisect    build each commit, boot and test the first and last; BOOT_ALL=1: boot
 #:                and test each; what passed is not repeated; STRIDE=n: each nth first
-#: make arm64     cross-build before, without and with the layer
+#: make arm64     cross-build before and after the layer is replaced, and the end
 #: make clean     remove what was built; distclean: the kernel tree, too
 #:
 #: LINUX=path         base tree or tarball (6.12.y)

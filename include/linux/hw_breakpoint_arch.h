@@ -334,6 +334,12 @@ static inline bool bp_can_repoint(void) { return false; }
 static inline void arch_hw_breakpoint_repoint(struct perf_event *bp) { }
 #endif
 
+/* The generic atomic64_t takes a lock, which an NMI must not do. */
+static inline bool bp_can_repoint_wide(void)
+{
+	return bp_can_repoint() && !IS_ENABLED(CONFIG_GENERIC_ATOMIC64);
+}
+
 /**
  * struct bp_reg_state - contents of a hardware register
  * @armed: a breakpoint is armed in it; otherwise the other fields are not valid

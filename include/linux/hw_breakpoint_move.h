@@ -22,11 +22,12 @@
  * @addr: the new address, in user space
  *
  * Like modify_user_hw_breakpoint() with the attributes of @bp and @addr as the
- * address. Only for architectures that have arch_hw_breakpoint_move().
+ * address.
  *
  * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @addr is not aligned or is not in user space. The breakpoint
- * has not changed then.
+ * Return: 0; -EINVAL if @addr is not aligned or is not in user space; -EOPNOTSUPP if
+ * the architecture has no arch_hw_breakpoint_move(). On an error the breakpoint has not
+ * changed.
  */
 int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr);
 

@@ -347,7 +347,6 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 }
 EXPORT_SYMBOL_GPL(modify_user_hw_breakpoint);
 
-#ifdef arch_hw_breakpoint_repoint
 /* Type, length and claim stay: only the address can be refused. */
 int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr)
 {
@@ -357,6 +356,8 @@ int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr)
 	};
 	int err;
 
+	if (!bp_can_repoint())
+		return -EOPNOTSUPP;
 	if (bp->attr.bp_addr == addr)
 		return 0;
 	err = arch_hw_breakpoint_move(&bp->hw.info, addr, &change.hw);
@@ -368,4 +369,3 @@ int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr)
 	perf_event_change_unlocked(bp, &change.core);
 	return 0;
 }
-#endif

@@ -416,8 +416,6 @@ unsigned long bp_wide_newest_addr(struct perf_event * __percpu *cpu_events)
 	return read_newest_version(set, &v) ? v.range.addr : set->attr.bp_addr;
 }
 
-/* The generic atomic64_t takes a lock, which an NMI must not do. */
-#if defined(arch_hw_breakpoint_repoint) && !defined(CONFIG_GENERIC_ATOMIC64)
 /* ---- Adopting: on the CPU in question, interrupts off ---- */
 
 /*
@@ -530,7 +528,7 @@ void bp_wide_kick(struct perf_event * __percpu *events)
 }
 
 /* Called after the cmpxchg of bp_wide_set::newest; see "Hotplug" above. */
-static void tell_others(struct bp_wide_cpu *wcpu, unsigned long flags)
+static void kick_others_or_relay(struct bp_wide_cpu *wcpu, unsigned long flags)
 {
 	/* A CPU that is online will call bp_wide_kick(). */
 	if (!cpu_online(raw_smp_processor_id()))
@@ -672,6 +670,8 @@ static int check(const struct bp_wide_set *set, const struct perf_event_attr *at
 {
 	int err;
 
+	if (!bp_can_repoint_wide())
+		return -EOPNOTSUPP;
 	if (attr->config != set->attr.config || !bp_same_registers(attr, &set->attr))
 		return -EINVAL;
 	err = hw_breakpoint_arch_parse(NULL, attr, &v->hw);
@@ -697,6 +697,8 @@ int bp_wide_prepare_at(struct perf_event * __percpu *cpu_events,
 {
 	int err;
 
+	if (!bp_can_repoint_wide())
+		return -EOPNOTSUPP;
 	err = arch_hw_breakpoint_move(&like->hw, addr, &v->hw);
 	if (err)
 		return err;
@@ -717,13 +719,15 @@ int bp_wide_repoint(struct perf_event * __percpu *cpu_events, const struct bp_ve
 	unsigned long flags;
 	int err;
 
+	if (!bp_can_repoint_wide())
+		return -EOPNOTSUPP;
 	preempt_disable_notrace();
 	local_irq_save(flags);
 	wcpu = this_cpu_ptr(cpus_of(cpu_events));
 	err = publish(wcpu, v, from);
 	local_irq_restore(flags);
 	if (!err)
-		tell_others(wcpu, flags);
+		kick_others_or_relay(wcpu, flags);
 	preempt_enable_notrace();
 
 	return err;
@@ -736,6 +740,8 @@ int bp_wide_repoint_local(struct perf_event * __percpu *cpu_events,
 	int err = -ENODEV;
 	unsigned long flags;
 
+	if (!bp_can_repoint_wide())
+		return -EOPNOTSUPP;
 	local_irq_save(flags);
 	if (wcpu->event)
 		err = publish_local(wcpu, v, from);
@@ -795,62 +801,7 @@ static void adopt_now(void *cpus)
 
 void synchronize_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events)
 {
-	on_each_cpu(adopt_now, (__force void *)cpus_of(cpu_events), 1);
+	if (bp_can_repoint_wide())
+		on_each_cpu(adopt_now, (__force void *)cpus_of(cpu_events), 1);
 }
 EXPORT_SYMBOL_GPL(synchronize_wide_hw_breakpoint);
-#else
-static void adopt_work(struct irq_work *work) { }
-static void relay_work(struct irq_work *work) { }
-
-int bp_wide_prepare(struct perf_event * __percpu *cpu_events,
-		    const struct perf_event_attr *attr, struct bp_version *v)
-{
-	return -EOPNOTSUPP;
-}
-
-int bp_wide_prepare_at(struct perf_event * __percpu *cpu_events,
-		       const struct bp_version *like, unsigned long addr,
-		       struct bp_version *v)
-{
-	return -EOPNOTSUPP;
-}
-
-int bp_wide_repoint(struct perf_event * __percpu *cpu_events, const struct bp_version *v,
-		    const unsigned long *from)
-{
-	return -EOPNOTSUPP;
-}
-
-int bp_wide_repoint_local(struct perf_event * __percpu *cpu_events,
-			  const struct bp_version *v, const unsigned long *from)
-{
-	return -EOPNOTSUPP;
-}
-
-void bp_wide_catch_up(struct bp_wide_cpu *wcpu) { }
-void bp_wide_kick(struct perf_event * __percpu *events) { }
-
-int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events,
-			      const struct perf_event_attr *attr)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(modify_wide_hw_breakpoint);
-
-int modify_wide_hw_breakpoint_from(struct perf_event * __percpu *cpu_events,
-				   unsigned long from,
-				   const struct perf_event_attr *attr)
-{
-	return -EOPNOTSUPP;
-}
-EXPORT_SYMBOL_GPL(modify_wide_hw_breakpoint_from);
-
-bool wide_hw_breakpoint_is_settled(struct perf_event * __percpu *cpu_events)
-{
-	return true;
-}
-EXPORT_SYMBOL_GPL(wide_hw_breakpoint_is_settled);
-
-void synchronize_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events) { }
-EXPORT_SYMBOL_GPL(synchronize_wide_hw_breakpoint);
-#endif

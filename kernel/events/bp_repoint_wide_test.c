@@ -201,7 +201,7 @@ static void repoint_settles_without_synchronize(struct kunit *test)
 }
 
 /*
- * Also with interrupts off: repointing does not wait for other CPUs, which are told when
+ * Also with interrupts off: repointing does not wait for other CPUs, which are kicked when
  * interrupts are on.
  */
 static void repointing_cpu_watches_the_new_range_at_once(struct kunit *test)
@@ -764,8 +764,8 @@ static void all_to_21(struct fixture *f)
 }
 
 /*
- * The change of all is made by the cmpxchg, which the trap follows: that of this CPU is
- * the later one, although all others adopt the former after it.
+ * The trap comes after the cmpxchg that repoints all CPUs. So the change of this CPU is
+ * the later one, although each CPU adopts the change of all CPUs only after it.
  */
 static void local_repoint_right_after_a_wide_one_stays(struct kunit *test)
 {
@@ -810,8 +810,9 @@ static void repoint_that_interrupts_another_stays_adopted(struct kunit *test)
 }
 
 /*
- * The change of this CPU alone comes before the cmpxchg, after the version of this CPU was
- * looked at: the serial is written between the two.  That of all is the later one.
+ * The change of this CPU comes after publish() has read the version of this CPU, and
+ * before the cmpxchg that repoints all CPUs: the serial is written between the two.  So
+ * the change of all CPUs is the later one.
  */
 static void wide_repoint_that_a_local_one_interrupts_is_watched(struct kunit *test)
 {
@@ -843,8 +844,8 @@ static void this_cpu_to_21(struct fixture *f)
 }
 
 /*
- * The change of all comes first, so the local one stays until the next change of all: it
- * is based on the new serial.
+ * The change of all CPUs comes first. The change of this CPU is based on the new serial,
+ * so it stays until the next change of all CPUs.
  */
 static void local_repoint_that_a_wide_one_interrupts_stays(struct kunit *test)
 {

@@ -24,10 +24,10 @@
  * thread may be preempted before its signal is sent, and others may hit the same
  * event meanwhile. It refers to the head of the family. The hit is still to be sent if
  * perf_sigtrap::dropped of the head is the same as at the time of the hit; if the hit
- * waits and is not queued, perf_sigtrap::modified of the head must also be what that of
- * the member was. A hit is stored without a lock or an allocation, so that a thread has
- * few elements for new hits. If a hit of an event with HW_BREAKPOINT_SIGTRAP_QUEUE has
- * to wait, task work moves it to a list of the thread.
+ * waits and is not queued, perf_sigtrap::modified of the head must also have the value
+ * that it had in the member at the time of the hit. A hit is stored without a lock or an
+ * allocation, so that a thread has few elements for new hits. If a hit of an event with
+ * HW_BREAKPOINT_SIGTRAP_QUEUE has to wait, task work moves it to a list of the thread.
  *
  * recalc_sigpending() is called after each change of the pending or blocked signals
  * and adds the task work again if a hit waits.

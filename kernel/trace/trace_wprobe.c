@@ -52,7 +52,7 @@ static noinline __used void wprobe_no_code(void)
 }
 
 /**
- * struct wprobe_place - what the definition of an event tells it to watch
+ * struct wprobe_place - the place that the definition of an event names
  * @symbol: [MODULE:]SYMBOL, NULL for an address
  * @offset: added to @symbol
  * @addr: the address; nowhere() for -1
@@ -1185,7 +1185,7 @@ static void follow_module(struct trace_wprobe *tw, bool coming)
  * struct leaving - a watch event that is to leave memory that a module frees
  * @tw: the event, enabled
  * @mod: the module
- * @state: its state, which tells what it frees
+ * @state: its state, which determines which memory it frees
  */
 struct leaving {
 	struct trace_wprobe	*tw;

@@ -712,12 +712,28 @@ int bp_remove_module(const char *path)
 	return -errno;
 }
 
+#define CPU_ONLINE	"/sys/devices/system/cpu/cpu%d/online"
+
 int bp_cpu_online(int cpu, bool online)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+	snprintf(path, sizeof(path), CPU_ONLINE, cpu);
 	return bp_write_file(path, online ? "1" : "0");
+}
+
+bool bp_can_plug(int cpu)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), CPU_ONLINE, cpu);
+	return !access(path, W_OK);
+}
+
+unsigned int bp_random(unsigned int *state)
+{
+	*state = *state * 1103515245 + 12345;
+	return *state >> 16;
 }
 
 __u64 bp_now(clockid_t clock)

@@ -274,6 +274,17 @@ long bp_read_number(const char *path);
 void bp_wait_for_state(pid_t pid, char state);
 
 int bp_cpu_online(int cpu, bool online);
+bool bp_can_plug(int cpu);
+
+#define BP_NEED_HOTPLUG(cpu)						\
+	do {								\
+		if (!bp_can_plug(cpu))					\
+			SKIP(return, "CPU %d cannot be taken offline", cpu); \
+	} while (0)
+
+/* The next number, 0 to 65535, of a random sequence that *@state determines */
+unsigned int bp_random(unsigned int *state);
+
 __u64 bp_now(clockid_t clock);
 
 /*

@@ -197,7 +197,7 @@ static void disarm(struct fault *f)
 
 /* ----------------------------------------------------------------------- accounting */
 
-struct books {
+struct accounting {
 	int task;
 	int claims;
 	int cpu[BP_MAX_CPUS];
@@ -218,16 +218,16 @@ static int count_claims(void)
 	return nr;
 }
 
-static void read_books(struct fault *f, struct books *books)
+static void read_accounting(struct fault *f, struct accounting *accounting)
 {
-	books->claims = count_claims();
-	books->task = bp_free_slots(0, -1);
+	accounting->claims = count_claims();
+	accounting->task = bp_free_slots(0, -1);
 	for (int i = 0; i < f->cpus.nr; i++)
-		books->cpu[i] = bp_free_slots(-1, f->cpus.cpu[i]);
+		accounting->cpu[i] = bp_free_slots(-1, f->cpus.cpu[i]);
 }
 
 static void expect_cpu(struct __test_metadata *_metadata, struct fault *f,
-		       const struct books *before, int i)
+		       const struct accounting *before, int i)
 {
 	EXPECT_EQ(before->cpu[i], bp_free_slots(-1, f->cpus.cpu[i])) {
 		TH_LOG("CPU %d, fault %u", f->cpus.cpu[i], f->nth);
@@ -238,8 +238,8 @@ static void expect_cpu(struct __test_metadata *_metadata, struct fault *f,
  * Check one CPU after the other, because each check interrupts the CPU: a claim that is
  * lost stays lost, and is found later.
  */
-static void expect_books(struct __test_metadata *_metadata, struct fault *f,
-			 const struct books *before)
+static void expect_accounting(struct __test_metadata *_metadata, struct fault *f,
+			      const struct accounting *before)
 {
 	EXPECT_EQ(before->claims, count_claims());
 	EXPECT_EQ(before->task, bp_free_slots(0, -1));
@@ -257,16 +257,16 @@ static int sweep_once(struct __test_metadata *_metadata, struct fault *f, const 
 		      attempt_fn attempt)
 {
 	int err = 0, refused = 0;
-	struct books before;
+	struct accounting before;
 
-	read_books(f, &before);
+	read_accounting(f, &before);
 	for (f->nth = 1; f->nth < NTH_MAX; f->nth++) {
 		f->injected = false;
 		err = attempt(_metadata, f);
 		EXPECT_TRUE(err == 0 || err == -ENOMEM) {
 			TH_LOG("%s: %s at allocation %u", what, strerror(-err), f->nth);
 		}
-		expect_books(_metadata, f, &before);
+		expect_accounting(_metadata, f, &before);
 		if (!f->injected)
 			break;
 		refused += err != 0;
@@ -620,7 +620,7 @@ static void open_inherited(struct __test_metadata *_metadata, struct fault *f)
 }
 
 /* Stores to each word until its event counts. Returns false if that takes ten seconds. */
-static bool each_event_has_a_turn(struct fault *f, const int *fd, int nr)
+static bool each_event_gets_a_register(struct fault *f, const int *fd, int nr)
 {
 	__u64 end = bp_now(CLOCK_MONOTONIC) + 10000000000ULL;
 
@@ -658,7 +658,7 @@ static int try_clone(struct __test_metadata *_metadata, struct fault *f)
 	long long before[NR_HELD];
 	pid_t pid;
 
-	EXPECT_TRUE(each_event_has_a_turn(f, f->fd, NR_HELD));
+	EXPECT_TRUE(each_event_gets_a_register(f, f->fd, NR_HELD));
 	for (int i = 0; i < NR_HELD; i++)
 		before[i] = bp_count(f->fd[i]);
 	arm(f);
@@ -712,15 +712,15 @@ TEST_F(fault, inherited_events_of_a_thread)
 }
 
 /* More flexible events than registers, inherited by children */
-#define NR_TURNS	(2 * BP_SLOTS)
+#define NR_ROTATED	(2 * BP_SLOTS)
 
-FIXTURE(turns)
+FIXTURE(rotation)
 {
 	struct fault f;
-	int fd[NR_TURNS];
+	int fd[NR_ROTATED];
 };
 
-FIXTURE_SETUP(turns)
+FIXTURE_SETUP(rotation)
 {
 	struct fault *f = &self->f;
 
@@ -729,14 +729,14 @@ FIXTURE_SETUP(turns)
 		return;
 	f->attr.config = BP_FLEXIBLE;
 	f->attr.inherit = 1;
-	for (int i = 0; i < NR_TURNS; i++) {
+	for (int i = 0; i < NR_ROTATED; i++) {
 		f->attr.bp_addr = (unsigned long)f->mem + 64 * i;
 		self->fd[i] = bp_open(&f->attr, 0, -1);
 		ASSERT_LE(0, self->fd[i]);
 	}
 }
 
-FIXTURE_TEARDOWN(turns)
+FIXTURE_TEARDOWN(rotation)
 {
 	fault_end(_metadata, &self->f);
 }
@@ -759,22 +759,22 @@ static int fork_with_fault(struct fault *f)
 }
 
 /* fork() stops the rotation of the parent's events while the child inherits them. */
-TEST_F(turns, events_are_rotated_after_a_failed_fork)
+TEST_F(rotation, events_are_rotated_after_a_failed_fork)
 {
 	struct fault *f = &self->f;
 	int failed = 0;
 
-	ASSERT_TRUE(each_event_has_a_turn(f, self->fd, NR_TURNS));
+	ASSERT_TRUE(each_event_gets_a_register(f, self->fd, NR_ROTATED));
 	ASSERT_EQ(0, fail_inside("perf_event_init_task"));
 	for (f->nth = 1; f->nth < NTH_MAX; f->nth++) {
 		failed += fork_with_fault(f) == -ENOMEM;
-		ASSERT_TRUE(each_event_has_a_turn(f, self->fd, NR_TURNS)) {
+		ASSERT_TRUE(each_event_gets_a_register(f, self->fd, NR_ROTATED)) {
 			TH_LOG("after a fault at allocation %u", f->nth);
 		}
 		if (!f->injected)
 			break;
 	}
-	EXPECT_LT(NR_TURNS, failed);
+	EXPECT_LT(NR_ROTATED, failed);
 }
 
 /*

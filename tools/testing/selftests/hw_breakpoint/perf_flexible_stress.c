@@ -20,15 +20,11 @@ FIXTURE(hotplug)
 /* Uses the last CPU, with a busy task there. */
 FIXTURE_SETUP(hotplug)
 {
-	char path[64];
-
 	BP_NEED_ROOT();
 	cpus = bp_online_cpus();
 	BP_NEED_CPUS(cpus, 2);
 	self->cpu = cpus.cpu[cpus.nr - 1];
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->cpu);
-	if (access(path, W_OK))
-		SKIP(return, "CPU %d cannot be taken offline", self->cpu);
+	BP_NEED_HOTPLUG(self->cpu);
 	set_up(_metadata);
 	self->stop = bp_map_shared();
 	ASSERT_NE(NULL, self->stop);

@@ -20,8 +20,6 @@ FIXTURE(hotplug)
 
 FIXTURE_SETUP(hotplug)
 {
-	char path[64];
-
 	BP_NEED_ROOT();
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
@@ -29,9 +27,7 @@ FIXTURE_SETUP(hotplug)
 	self->cpus = bp_online_cpus();
 	BP_NEED_CPUS(self->cpus, 2);
 	self->cpu = self->cpus.cpu[self->cpus.nr - 1];
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", self->cpu);
-	if (access(path, W_OK))
-		SKIP(return, "CPU %d cannot be taken offline", self->cpu);
+	BP_NEED_HOTPLUG(self->cpu);
 }
 
 FIXTURE_TEARDOWN(hotplug)

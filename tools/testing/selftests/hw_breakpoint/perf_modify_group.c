@@ -250,13 +250,11 @@ TEST_F(attr, event_of_a_dead_task_is_modified)
 
 TEST_F(attr, modify_on_an_offline_cpu_applies_when_the_cpu_is_back)
 {
-	char path[64];
 	int cpu, fd[2];
 
 	BP_NEED_ROOT();
 	BP_NEED_CPUS(self->cpus, 2);
 	cpu = self->cpus.cpu[1];
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
 	fd[0] = bp_open(&self->attr, -1, cpu);
 	self->attr.disabled = 1;
 	fd[1] = bp_open(&self->attr, -1, cpu);
@@ -267,14 +265,14 @@ TEST_F(attr, modify_on_an_offline_cpu_applies_when_the_cpu_is_back)
 	ASSERT_EQ(0, bp_pin(cpu));
 	hit(FIRST_BYTE, 3);
 	bp_unpin();
-	ASSERT_EQ(0, bp_write_file(path, "0"));
+	ASSERT_EQ(0, bp_cpu_online(cpu, false));
 	watch(&self->attr, FIRST_FUNC);
 	EXPECT_EQ(0, bp_modify(fd[0], &self->attr));
 	EXPECT_EQ(0, bp_modify(fd[1], &self->attr));
 	self->attr.disabled = 1;
 	self->attr.bp_len = 3;
 	EXPECT_EQ(-EINVAL, bp_modify(fd[0], &self->attr));
-	EXPECT_EQ(0, bp_write_file(path, "1"));
+	EXPECT_EQ(0, bp_cpu_online(cpu, true));
 	ASSERT_EQ(0, bp_pin(cpu));
 	hit(FIRST_BYTE, 3);
 	hit(FIRST_FUNC, 4);

@@ -274,7 +274,7 @@ static void set(int *flag)
 
 static char *thread_mem;
 
-static void *store_when_told(void *arg)
+static void *store_on_request(void *arg)
 {
 	struct shared *shared = arg;
 
@@ -298,7 +298,7 @@ TEST_F(process, threads_count_while_the_leader_is_a_zombie)
 	pid = bp_fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		start_thread(&thread, store_when_told, shared);
+		start_thread(&thread, store_on_request, shared);
 		syscall(__NR_exit, 0);
 	}
 	wait_for(&shared->ready);
@@ -424,7 +424,7 @@ static __attribute__((constructor)) void new_image(void)
 	_exit(0);
 }
 
-static void *exec_when_told(void *arg)
+static void *exec_on_request(void *arg)
 {
 	struct shared *shared = arg;
 
@@ -446,8 +446,8 @@ static void exec_by(struct __test_metadata *_metadata, FIXTURE_DATA(process) *se
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		if (by_leader)
-			exec_when_told(shared);
-		start_thread(&thread, exec_when_told, shared);
+			exec_on_request(shared);
+		start_thread(&thread, exec_on_request, shared);
 		for (;;)
 			pause();
 	}
@@ -494,7 +494,7 @@ TEST_F(process, enable_on_exec_is_for_one_exec)
 	pid = bp_fork();
 	ASSERT_LE(0, pid);
 	if (!pid)
-		exec_when_told(shared);
+		exec_on_request(shared);
 	self->attr.disabled = 1;
 	self->attr.enable_on_exec = 1;
 	self->fd = bp_open(&self->attr, pid, -1);
@@ -736,7 +736,7 @@ TEST_F(process, task_of_another_user_is_refused)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 }
 
-static void *protect_when_told(void *arg)
+static void *protect_on_request(void *arg)
 {
 	struct shared *shared = arg;
 
@@ -757,7 +757,7 @@ static pid_t start_without_leader(bool dumpable)
 
 	pid = bp_fork();
 	if (!pid) {
-		start_thread(&thread, protect_when_told, shared);
+		start_thread(&thread, protect_on_request, shared);
 		syscall(__NR_exit, 0);
 	}
 	bp_wait_for_state(pid, 'Z');

@@ -109,7 +109,7 @@ static int copy_program(char *path, mode_t mode)
 	return err;
 }
 
-static void *exec_when_told(void *arg)
+static void *exec_on_request(void *arg)
 {
 	char *argv[] = { "perf_process_exec", NULL }, *envp[] = { IMAGE "=1", NULL };
 	struct shared *shared = arg;
@@ -129,8 +129,8 @@ static void run_as_nobody(struct shared *shared, bool by_leader)
 		_exit(3);
 	prctl(PR_SET_DUMPABLE, 1);
 	if (by_leader)
-		exec_when_told(shared);
-	start_thread(&thread, exec_when_told, shared);
+		exec_on_request(shared);
+	start_thread(&thread, exec_on_request, shared);
 	for (;;)
 		pause();
 }

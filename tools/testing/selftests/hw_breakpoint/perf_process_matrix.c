@@ -100,8 +100,7 @@ FIXTURE_TEARDOWN(matrix)
 
 static int random_below(FIXTURE_DATA(matrix) *self, int n)
 {
-	self->random = self->random * 1103515245 + 12345;
-	return (self->random >> 16) % n;
+	return bp_random(&self->random) % n;
 }
 
 /* Returns true if @e has a register whenever @thread runs on @cpu. */

@@ -435,7 +435,7 @@ TEST_F(queue, child_has_nothing_due)
 	EXPECT_EQ(10, nr_seen);
 }
 
-static long exec_when_told(int cmd, void *arg)
+static long exec_on_request(int cmd, void *arg)
 {
 	block();
 	bp_store_times(word(0), 1, 100);
@@ -451,7 +451,7 @@ static int exec_with_hits(void *arg)
 	bp_store_times(word(0), 1, 10);
 	if (!arg)
 		return exec_self("clean");
-	CHECK(!bp_start_thread(&w, exec_when_told, NULL));
+	CHECK(!bp_start_thread(&w, exec_on_request, NULL));
 	bp_do(&w, 0);
 	return 1;
 }

@@ -95,8 +95,7 @@ struct random {
 
 static unsigned int random_below(struct random *random, unsigned int n)
 {
-	random->state = random->state * 1103515245 + 12345;
-	return (random->state >> 16) % n;
+	return bp_random(&random->state) % n;
 }
 
 struct target {

@@ -792,7 +792,7 @@ TEST_F(sample, records_that_do_not_fit_are_counted_as_lost)
 		struct perf_event_header header;
 		__u64 id, lost;
 	} *lost = (void *)&self->rec;
-	__u64 v[2], in_ring = 0, told = 0;
+	__u64 v[2], in_ring = 0, reported = 0;
 
 	self->attr.read_format = PERF_FORMAT_LOST;
 	self->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TIME;
@@ -804,13 +804,13 @@ TEST_F(sample, records_that_do_not_fit_are_counted_as_lost)
 	bp_store_times(self->mem, 1, 3);
 	while (bp_ring_next(&self->ring, &self->rec)) {
 		if (self->rec.header.type == PERF_RECORD_LOST)
-			told += lost->lost;
+			reported += lost->lost;
 		in_ring += self->rec.header.type == PERF_RECORD_SAMPLE;
 	}
 	EXPECT_EQ(16, read(self->fd, v, sizeof(v)));
 	EXPECT_EQ(1003, v[0]);
 	EXPECT_EQ(1003, in_ring + v[1]);
-	EXPECT_EQ(v[1], told);
+	EXPECT_EQ(v[1], reported);
 }
 
 TEST_F(sample, paused_ring_takes_nothing)

@@ -89,7 +89,7 @@ struct trap_info {
  * @seed: state of the random numbers
  * @made: words to which the thread has just stored
  * @nr_made: number of @made
- * @nr_told: number of @made that can no longer be the cause of a signal
+ * @nr_past: number of @made that can no longer be the cause of a signal
  * @flags: expected si_perf_flags
  * @hits: number of signals of the process's events
  * @own_hits: number of signals of @fd
@@ -108,7 +108,7 @@ struct runner {
 	int fd;
 	unsigned int seed;
 	int made[BATCH];
-	volatile int nr_made, nr_told;
+	volatile int nr_made, nr_past;
 	__u32 flags;
 	long hits[NR_EVENTS];
 	long own_hits, own_made, accesses;
@@ -124,16 +124,10 @@ static int nr_ready, go, stop;
 /* Number of signals of threads that make no accesses */
 static long strays;
 
-static unsigned int next_random(unsigned int *seed)
-{
-	*seed = *seed * 1103515245 + 12345;
-	return *seed >> 16;
-}
-
 /* Returns true if the signal is for an access that had no signal before. */
 static bool accounted(struct runner *r, const struct trap_info *info, unsigned long ip)
 {
-	int n = word_at(info->addr), told = r->nr_told;
+	int n = word_at(info->addr), past = r->nr_past;
 
 	if (info->signo != SIGTRAP || info->code != TRAP_PERF || info->error ||
 	    info->type != PERF_TYPE_BREAKPOINT || info->flags != r->flags ||
@@ -141,13 +135,13 @@ static bool accounted(struct runner *r, const struct trap_info *info, unsigned l
 		return false;
 	if (!info->flags && ip != (unsigned long)bp_store_next)
 		return false;
-	while (told < r->nr_made && r->made[told] != n)
-		told++;
-	if (told == r->nr_made) {
+	while (past < r->nr_made && r->made[past] != n)
+		past++;
+	if (past == r->nr_made) {
 		r->echoes++;
 		return r->may_echo && r->nr_made;
 	}
-	r->nr_told = told + 1;
+	r->nr_past = past + 1;
 	if (n < NR_WORDS)
 		r->hits[event_of(n)]++;
 	else
@@ -192,7 +186,7 @@ static void store_to(int n)
 
 static void store(struct runner *r)
 {
-	unsigned int random = next_random(&r->seed);
+	unsigned int random = bp_random(&r->seed);
 	int n = random % (NR_WORDS + 1);
 
 	if (n == NR_WORDS) {
@@ -208,7 +202,7 @@ static void store(struct runner *r)
 /* Usually one access with SIGTRAP unblocked, sometimes several with SIGTRAP blocked */
 static void run_batch(struct runner *r)
 {
-	unsigned int random = next_random(&r->seed);
+	unsigned int random = bp_random(&r->seed);
 
 	if (random % 16) {
 		r->flags = 0;
@@ -222,7 +216,7 @@ static void run_batch(struct runner *r)
 	}
 	/* A signal that comes from here on is too late. */
 	r->nr_made = 0;
-	r->nr_told = 0;
+	r->nr_past = 0;
 	if (r->own_hits != r->own_made) {
 		r->missed += r->own_made - r->own_hits;
 		r->own_made = r->own_hits;
@@ -325,7 +319,7 @@ static long move_about(FIXTURE_DATA(race) *self)
 
 	while (bp_now(CLOCK_MONOTONIC) < end ||
 	       ((moves < MIN_MOVES || !has_result()) && bp_has_patience(end))) {
-		int n = next_random(&seed) % NR_WORDS;
+		int n = bp_random(&seed) % NR_WORDS;
 
 		if (move_to(self, event_of(n), n))
 			return -1;
@@ -414,9 +408,9 @@ static void *live_shortly(void *arg)
 		r->made[0] = n;
 		r->nr_made = 1;
 		store_to(n);
-		r->missed += !r->nr_told;
+		r->missed += !r->nr_past;
 		r->nr_made = 0;
-		r->nr_told = 0;
+		r->nr_past = 0;
 	}
 	/*
 	 * Hits whose signals were not sent when a thread exits are not counted as lost.

@@ -100,7 +100,7 @@ TEST_F(record, requires_permission_to_profile_the_kernel_for_any_event)
 #define MODULE		"data_breakpoint"
 #define MODULE_PATH	"samples/hw_breakpoint/" MODULE
 
-struct told {
+struct span {
 	__u64 start;
 	__u64 end;
 };
@@ -108,7 +108,7 @@ struct told {
 /*
  * Returns the number of functions of the module that are in none of the recorded areas.
  */
-static int functions_not_told(const char *name, const struct told *told, int nr)
+static int functions_not_recorded(const char *name, const struct span *span, int nr)
 {
 	char line[512], brackets[64], module[64], type;
 	int missing = 0;
@@ -124,7 +124,7 @@ static int functions_not_told(const char *name, const struct told *told, int nr)
 		    strcmp(module, brackets) || (type | 0x20) != 't')
 			continue;
 		for (int i = 0; i < nr && !found; i++)
-			found = told[i].start <= addr && addr < told[i].end;
+			found = span[i].start <= addr && addr < span[i].end;
 		if (!found) {
 			ksft_print_msg("not recorded: %s", line);
 			missing++;
@@ -141,7 +141,7 @@ static void expect_whole_text(struct __test_metadata *_metadata, FIXTURE_DATA(re
 	struct listener l[BP_MAX_CPUS];
 	struct perf_event_header *h;
 	unsigned char is[16384];
-	struct told told[64];
+	struct span span[64];
 	int nr = 0, err;
 	struct poke p;
 	__u64 text;
@@ -159,15 +159,15 @@ static void expect_whole_text(struct __test_metadata *_metadata, FIXTURE_DATA(re
 
 		drain(&l[i]);
 		while ((h = next_record(&l[i], &pos))) {
-			if (!decode(h, &p) || nr == ARRAY_SIZE(told))
+			if (!decode(h, &p) || nr == ARRAY_SIZE(span))
 				continue;
 			if (p.old_len) {
 				EXPECT_FALSE(p.addr >= text && p.addr < text + sizeof(is) && !nr);
 				continue;
 			}
 			EXPECT_EQ(NULL, what_is_wrong(h, sizeof(struct trailer)));
-			told[nr].start = p.addr;
-			told[nr++].end = p.addr + p.new_len;
+			span[nr].start = p.addr;
+			span[nr++].end = p.addr + p.new_len;
 			if (p.addr > text || p.addr + p.new_len <= text)
 				continue;
 			ASSERT_GE(sizeof(is), p.new_len);
@@ -177,7 +177,7 @@ static void expect_whole_text(struct __test_metadata *_metadata, FIXTURE_DATA(re
 	}
 	EXPECT_NE(0, text);
 	EXPECT_LT(0, nr);
-	EXPECT_EQ(0, functions_not_told(name, told, nr));
+	EXPECT_EQ(0, functions_not_recorded(name, span, nr));
 	EXPECT_EQ(0, bp_remove_module(path));
 	for (int i = 0; i < self->cpus.nr; i++)
 		unlisten(&l[i]);

@@ -27,7 +27,7 @@ struct pass {
 struct change {
 	__u64 asked;
 	__u64 done;
-	__u64 told;
+	__u64 recorded;
 	bool from_breakpoint;
 	bool on;
 };
@@ -175,7 +175,7 @@ static void look_up(FIXTURE_DATA(ordering) *self, struct change *c)
 		if (self->site == STATIC_KEY ? p.tid != syscall(__NR_gettid) :
 					       p.addr != self->addr)
 			continue;
-		c->told = p.time;
+		c->recorded = p.time;
 		c->from_breakpoint = p.old_len && p.old[0] == INT3;
 	}
 }
@@ -207,7 +207,7 @@ TEST_F(ordering, old_text_is_not_executed_after_the_record)
 	self->thread = 0;
 	for (int i = 0; i < changes; i++) {
 		look_up(self, &self->change[i]);
-		EXPECT_NE(0, self->change[i].told) {
+		EXPECT_NE(0, self->change[i].recorded) {
 			TH_LOG("no record of change %d", i);
 		}
 	}
@@ -219,13 +219,13 @@ TEST_F(ordering, old_text_is_not_executed_after_the_record)
 		bool hit;
 
 		/* Find the last change before this execution began. */
-		while (n + 1 < changes && self->change[n + 1].told <= p->from)
+		while (n + 1 < changes && self->change[n + 1].recorded <= p->from)
 			n++;
 		c = &self->change[n];
-		from = c->from_breakpoint ? c->done : c->told;
+		from = c->from_breakpoint ? c->done : c->recorded;
 		to = -1;
 		if (n + 1 < changes)
-			to = c[1].from_breakpoint ? c[1].told : c[1].asked;
+			to = c[1].from_breakpoint ? c[1].recorded : c[1].asked;
 		if (p->from <= from || p->to >= to)
 			continue;
 		decided++;
@@ -233,7 +233,7 @@ TEST_F(ordering, old_text_is_not_executed_after_the_record)
 		hit = p->count != self->pass[i - 1].count;
 		if (hit != c->on && wrong++ < MAX_REPORTED)
 			ksft_print_msg("change %d to %s, requested %llu recorded %llu done %llu: executed %llu to %llu: %s\n",
-				       n, c->on ? "on" : "off", c->asked, c->told, c->done,
+				       n, c->on ? "on" : "off", c->asked, c->recorded, c->done,
 				       p->from, p->to, hit ? "hit" : "no hit");
 	}
 	EXPECT_EQ(0, wrong);

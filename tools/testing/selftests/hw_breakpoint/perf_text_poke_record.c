@@ -206,7 +206,7 @@ TEST_F(record, has_no_sample_id_if_none_was_asked_for)
  */
 TEST_F(record, of_a_long_copy_comes_in_pieces)
 {
-	unsigned char *text, *told;
+	unsigned char *text, *copy;
 	struct perf_event_header *h;
 	__u64 addr, next = 0;
 	size_t pos = 0;
@@ -222,8 +222,8 @@ TEST_F(record, of_a_long_copy_comes_in_pieces)
 		SKIP(return, "needs the BPF JIT");
 	ASSERT_LT(2 * 4096, len);
 	text = malloc(len);
-	told = calloc(1, len);
-	ASSERT_TRUE(text && told);
+	copy = calloc(1, len);
+	ASSERT_TRUE(text && copy);
 	ASSERT_TRUE(read_kcore(addr, text, len));
 	drain(&self->listener);
 	while ((h = next_record(&self->listener, &pos))) {
@@ -237,12 +237,12 @@ TEST_F(record, of_a_long_copy_comes_in_pieces)
 		pieces++;
 		for (unsigned int i = 0; i < p.new_len; i++) {
 			if (p.addr + i >= addr && p.addr + i < addr + len)
-				told[p.addr + i - addr] = p.new[i];
+				copy[p.addr + i - addr] = p.new[i];
 		}
 	}
 	EXPECT_LE(addr + len, next);
 	EXPECT_LE((len + 4095) / 4096, pieces);
-	EXPECT_EQ(0, memcmp(text, told, len));
+	EXPECT_EQ(0, memcmp(text, copy, len));
 }
 
 /*

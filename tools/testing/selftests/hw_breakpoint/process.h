@@ -37,7 +37,7 @@ static inline int start_thread(pthread_t *thread, void *(*fn)(void *arg), void *
 }
 
 /*
- * Workers that store when they are told to, to two words; a command is the number of
+ * Workers that store on command, to two words; a command is the number of
  * stores. Of several watchpoints for one address the emulator reports one alone, so
  * each event has an address of its own.
  */
