@@ -187,7 +187,7 @@ static void die_with_holders(struct holders *holders, const char *what, const ch
 	/* The list is read after the request has failed. */
 	if (!holders->nr)
 		die("%s, but one is now: try again", what);
-	die("%s, all %u are held:%s\n  %s", what, nr, join_lines(holders), advice);
+	die("%s, all %u are claimed:%s\n  %s", what, nr, join_lines(holders), advice);
 }
 
 void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,

@@ -307,6 +307,7 @@ static void bp_remember_child(pid_t pid)
 			return;
 		}
 	}
+	abort();
 }
 
 void bp_forget_child(pid_t pid)

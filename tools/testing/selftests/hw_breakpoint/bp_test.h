@@ -211,9 +211,7 @@ struct bp_worker {
 
 void bp_forget_child(pid_t pid);
 
-/*
- * Forks a child that is killed when this process exits, at the latest in bp_teardown().
- */
+/* Forks a child that bp_teardown() kills. At most BP_MAX_CHILDREN may exist. */
 pid_t bp_fork(void);
 
 /* Returns the exit status, or 256 plus the signal that killed the child. */

@@ -8,8 +8,8 @@
  * each of them gets a register after some time, and read() returns for how long it had
  * one. A guaranteed breakpoint counts as if there were no flexible ones.
  *
- * A test waits without a fixed limit for what depends on time: a machine may be busy,
- * and an emulator or a debug kernel is slow. Times are compared only with each other.
+ * A test waits up to PATIENCE_NS for what depends on time: a machine may be busy, and an
+ * emulator or a debug kernel is slow. Times are compared only with each other.
  */
 #ifndef FLEXIBLE_H
 #define FLEXIBLE_H

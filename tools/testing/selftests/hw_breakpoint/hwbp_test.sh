@@ -122,7 +122,7 @@ watch_start()
 }
 
 # The same, and waits until the report begins.
-watch_behind()
+watch_in_background()
 {
 	watch_start "$@"
 	wait_for " of .*(pid " "$report" "$watcher"

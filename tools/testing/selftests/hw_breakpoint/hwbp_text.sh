@@ -483,14 +483,14 @@ test_trace_names_the_thread()
 	echo "$names" >$tracing/saved_cmdlines_size
 }
 
-# Runs hwbp trace with the arguments behind $1. It is refused, and lists exactly the holders
+# Runs hwbp trace with the arguments after $1. It is refused, and lists exactly the holders
 # $1, which are claims of $holder.
 trace_names()
 {
 	names=$1
 	shift
 	run "$hwbp" trace "$@"
-	refused_with_holders "on all CPUs, all 4 are held:"
+	refused_with_holders "on all CPUs, all 4 are claimed:"
 	equal "$(sed "1d; \$d; s/^  perf $holder (hold): \(.*\), w of 8 bytes at 0x[0-9a-f]*$/\1/" \
 		 "$err" | xargs)" "$names" "holders"
 	! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"

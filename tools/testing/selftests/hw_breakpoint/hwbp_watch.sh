@@ -101,7 +101,7 @@ test_threads_of_a_launched_program()
 test_attach_sees_old_and_new_threads()
 {
 	threads_start 25
-	watch_behind watch total -p $threads
+	watch_in_background watch total -p $threads
 	threads_finish 100
 	watch_ended
 	status_is 0
@@ -213,7 +213,7 @@ test_one_event_for_all_threads()
 {
 	can_watch_process && can_list || return
 	threads_start 25
-	watch_behind stat total -p $threads
+	watch_in_background stat total -p $threads
 	claims_of_process $threads 1
 	threads_finish 100
 	watch_ended
@@ -250,7 +250,7 @@ test_places_on_the_stock_kernel()
 test_hits_are_shown_as_they_come()
 {
 	threads_start 5
-	watch_behind watch spare:8 -p $threads
+	watch_in_background watch spare:8 -p $threads
 	echo tap >&9
 	wait_for "tap+0x" "$report" "$watcher"
 	equal "$(hits | wc -l)" 1 "lines of hits"
@@ -261,7 +261,7 @@ test_hits_are_shown_as_they_come()
 test_attach_while_threads_come_and_go()
 {
 	program_start churn 300
-	watch_behind watch written -p $threads
+	watch_in_background watch written -p $threads
 	program_finish
 	watch_ended
 	status_is 0
@@ -303,7 +303,7 @@ test_attach_to_a_process_without_a_program()
 test_attached_program_runs_on_after_the_limit()
 {
 	threads_start 25
-	watch_behind watch total -n 3 -p $threads
+	watch_in_background watch total -n 3 -p $threads
 	threads_finish 100
 	watch_ended
 	status_is 0
@@ -356,7 +356,7 @@ test_stat_of_many_threads()
 test_stat_of_an_attached_program()
 {
 	threads_start 50
-	watch_behind stat total -p $threads
+	watch_in_background stat total -p $threads
 	threads_finish 200
 	watch_ended
 	status_is 0
@@ -417,7 +417,7 @@ holders_are_named()
 	refused_with_holders
 	equal "$(grep -c "^  perf [0-9]* (hwbp): process $threads (threads), w of 8 bytes at .* (spare" \
 		 "$err")" 4 "holders"
-	grep -q "all 4 are held:$" "$err" || complain "'$(cat "$err")'"
+	grep -q "all 4 are claimed:$" "$err" || complain "'$(cat "$err")'"
 	grep -q "or use -F to share" "$err" || complain "'$(cat "$err")'"
 	run "$hwbp" stat -F -o "$report" total -p $threads
 	refused_with_holders
@@ -445,7 +445,7 @@ holders_have_ended()
 	refused "in process $threads, but one is now: try again"
 	tail -n 1 "$tmp/all" >>"$tmp/claims"
 	with_claims "$hwbp" stat total -p $threads
-	refused_with_holders "in process $threads, all 4 are held:"
+	refused_with_holders "in process $threads, all 4 are claimed:"
 }
 
 test_all_registers_taken()
@@ -453,7 +453,7 @@ test_all_registers_taken()
 	threads_start 5
 	watchers=
 	for i in 0 8 16 24; do
-		watch_behind stat spare+$i:8 -p $threads
+		watch_in_background stat spare+$i:8 -p $threads
 		watchers="$watchers $watcher"
 	done
 	run "$hwbp" watch -o "$report" total -p $threads
@@ -573,7 +573,7 @@ test_slots_agree_with_the_kernel_on_full_threads()
 	run "$hwbp" slots -p "$holder"
 	full_is "task $thread (hold) is full"
 	run "$hwbp" stat held -t 0.01 -p "$holder"
-	refused_with_holders "in process $holder, all 4 are held:"
+	refused_with_holders "in process $holder, all 4 are claimed:"
 	equal "$(sed -n "s/^  perf $holder (hold): \(.*\) (hold), w of 8 bytes .*/\1/p" "$err" |
 		 sort | xargs)" \
 	      "flexible, process $holder process $holder thread $thread" "holders"
@@ -588,7 +588,7 @@ slots_while()
 {
 	what="guaranteed w *8 0x[0-9a-f]* *$1 *perf [0-9]* (hwbp)$whose$"
 	shift
-	watch_behind "$@" -p $threads
+	watch_in_background "$@" -p $threads
 	run "$hwbp" slots -p $threads
 	status_is 0
 	if [ "$1" = stat ]; then
@@ -628,7 +628,7 @@ test_slots_of_a_task_that_runs()
 	can_list || return
 	sh -c 'while :; do :; done' &
 	spinner=$!
-	watch_behind stat -x 0x10000 -p $spinner
+	watch_in_background stat -x 0x10000 -p $spinner
 	for _ in $(seq 100); do
 		run "$hwbp" slots -p $spinner
 		grep -q "^  register " "$out" && break

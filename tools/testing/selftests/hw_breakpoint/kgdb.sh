@@ -38,10 +38,10 @@ done
 log=$(dmesg)
 fail=0
 
-# check NUMBER NAME TEXT: the log has TEXT
+# check NUMBER NAME TITLE TEST: TEST of kgdbts ran, with this title, and did not fail
 check()
 {
-	if echo "$log" | grep -q "$3"; then
+	if echo "$log" | grep -q "kgdbts:RUN $3" && ! echo "$log" | grep -q "kgdbts: ERROR $4"; then
 		echo "ok $1 $2"
 	else
 		echo "not ok $1 $2"
@@ -49,9 +49,9 @@ check()
 	fi
 }
 
-check 1 "the debugger's instruction breakpoint fires" "kgdbts:RUN hw write breakpoint test"
-check 2 "the debugger's write watchpoint fires" "kgdbts:RUN access write breakpoint test"
-check 3 "the debugger's access watchpoint fires" "kgdbts:RUN plant and detach test"
+check 1 "the debugger's instruction breakpoint fires" "hw breakpoint test" hw_breakpoint_test
+check 2 "the debugger's write watchpoint fires" "hw write breakpoint test" hw_write_break_test
+check 3 "the debugger's access watchpoint fires" "access write breakpoint test" hw_access_break_test
 if echo "$log" | grep -q "kgdbts: ERROR\|hw breakpoint.*[Ff]ail" ||
    ! echo "$log" | grep -q "Unregistered I/O driver kgdbts"; then
 	echo "$log" | sed 's/^/# /'

@@ -3,8 +3,8 @@
  * The errors of refused requests for PERF_TYPE_BREAKPOINT.
  *
  * The rule: a request that is refused changes nothing, and its errno has the reason.
- * Errors of invalid requests (EINVAL) come before those of missing permission, and both
- * before ENOSPC.
+ * Permission that does not depend on the task comes first, then the attributes, permission
+ * for the task or the CPU, and the registers (ENOSPC).
  */
 #include <limits.h>
 #include <poll.h>
@@ -877,25 +877,32 @@ enum {
  * Without privileges: opens breakpoints in all registers but one, then requests the
  * last one.
  */
+/* @asked: how many requests have failed */
+struct asker {
+	struct perf_event_attr attr;
+	volatile __u64 *asked;
+};
+
 static long ask_without_a_file(int cmd, void *arg)
 {
-	struct perf_event_attr *attr = arg;
+	struct asker *a = arg;
 	int err;
 
 	if (cmd == FILL) {
 		if (bp_become_nobody())
 			return -1;
 		for (int i = 1; i < BP_SLOTS; i++) {
-			if (bp_open(attr, 0, -1) < 0)
+			if (bp_open(&a->attr, 0, -1) < 0)
 				return -1;
 		}
 		return 0;
 	}
 
 	for (int i = 0; i < 5000; i++) {
-		err = bp_open(attr, 0, -1);
+		err = bp_open(&a->attr, 0, -1);
 		if (err != -ENFILE)
 			return err;
+		*a->asked += 1;
 	}
 	return 0;
 }
@@ -906,31 +913,35 @@ static long ask_without_a_file(int cmd, void *arg)
  */
 TEST_F(refused, request_without_a_file_holds_no_register)
 {
-	struct perf_event_attr attr = self->attr;
+	struct asker a = { self->attr, bp_map_shared() };
 	struct bp_worker asker;
-	int cmd = TRY, refused = 0;
+	int cmd = TRY, refused = 0, at_once = 0;
 	char file_max[32];
 	struct pollfd answer = { .events = POLLIN };
 	long result;
 
 	BP_NEED_ROOT();
 	ASSERT_EQ(0, bp_read_file(FILE_MAX, file_max, sizeof(file_max)));
-	ASSERT_EQ(0, bp_start(&asker, ask_without_a_file, &attr));
+	ASSERT_NE(NULL, a.asked);
+	ASSERT_EQ(0, bp_start(&asker, ask_without_a_file, &a));
 	ASSERT_EQ(0, bp_do(&asker, FILL));
 	answer.fd = asker.ans[0];
 
 	ASSERT_EQ(0, bp_write_file(FILE_MAX, "1"));
 	ASSERT_EQ(sizeof(cmd), write(asker.cmd[1], &cmd, sizeof(cmd)));
 	while (!poll(&answer, 1, 0)) {
-		int fd = bp_open(&attr, -1, 0);
+		__u64 asked = *a.asked;
+		int fd = bp_open(&a.attr, -1, 0);
 
 		refused += fd < 0;
 		close(fd);
+		at_once += *a.asked != asked;
 	}
 	EXPECT_EQ(0, bp_write_file(FILE_MAX, file_max));
 	EXPECT_EQ(sizeof(result), read(asker.ans[0], &result, sizeof(result)));
 	EXPECT_EQ(0, result);
 	EXPECT_EQ(0, refused);
+	EXPECT_LT(0, at_once);
 	bp_stop(&asker);
 }
 

@@ -46,7 +46,7 @@
  * @cpu: CPU of the requested event
  * @group: group leader of the requested event
  * @fd: events that are open
- * @counts: count of each of them
+ * @counts: expected count of the first of them
  * @clone_flags: kind of task that is created
  * @pages: size of the ring
  * @traced: the task that exits is traced

@@ -59,6 +59,7 @@ TEST_F(hotplug, rotation_goes_on_elsewhere_and_when_the_cpu_is_back)
 		EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, self->cpu));
 		ASSERT_EQ(0, bp_pin_task(self->pid, self->cpu));
 		ASSERT_TRUE(all_get_a_register(_metadata, of_task, &self->load));
+		ASSERT_TRUE(all_get_a_register(_metadata, of_cpu, &self->load));
 		close_events(of_cpu);
 		EXPECT_EQ(BP_SLOTS - 1, bp_free_slots(-1, self->cpu));
 	}

@@ -463,8 +463,8 @@ TEST_F(hardware, event_moves_a_group_that_counts_no_hits_of_others)
 {
 	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
 	struct bp_cpus cpus = bp_online_cpus();
-	int a[2], b[2], fd[CROWD + 3], cpu;
-	pid_t watched;
+	int a[2], b[2], fd[CROWD + 3], other_fd, cpu;
+	pid_t watched, other;
 
 	BP_NEED_CPUS(cpus, 2);
 	cpu = cpus.cpu[cpus.nr - 1];
@@ -473,7 +473,10 @@ TEST_F(hardware, event_moves_a_group_that_counts_no_hits_of_others)
 	ASSERT_EQ(0, pipe2(b, O_CLOEXEC));
 	watched = start_player(cpu, a[0], b[1], NULL);
 	ASSERT_LT(0, watched);
-	ASSERT_LT(0, start_player(cpu, b[0], a[1], self->mem));
+	other = start_player(cpu, b[0], a[1], self->mem);
+	ASSERT_LT(0, other);
+	other_fd = bp_open(&self->plain, other, -1);
+	ASSERT_LE(0, other_fd);
 
 	for (int i = 0; i < MOVES; i++) {
 		fd[0] = bp_open(&sw, watched, -1);
@@ -489,6 +492,7 @@ TEST_F(hardware, event_moves_a_group_that_counts_no_hits_of_others)
 		EXPECT_EQ(0, bp_count(fd[CROWD + 1]));
 		bp_close(fd, CROWD + 3);
 	}
+	EXPECT_LT(0, bp_count(other_fd));
 }
 
 #define FILE_MAX	"/proc/sys/fs/file-max"

@@ -324,13 +324,13 @@ static int modify_as_nobody(void *arg)
 {
 	struct permission *p = arg;
 
-	if (bp_modify(p->fd, &p->kernel) != -EPERM && bp_modify(p->fd, &p->kernel) != -EACCES)
+	if (bp_modify(p->fd, &p->kernel) != -EPERM)
 		return 1;
 	p->kernel.disabled = 1;
-	if (bp_modify(p->fd, &p->kernel) != -EPERM && bp_modify(p->fd, &p->kernel) != -EACCES)
+	if (bp_modify(p->fd, &p->kernel) != -EPERM)
 		return 2;
 	p->kernel.bp_type ^= HW_BREAKPOINT_R;
-	if (bp_modify(p->fd, &p->kernel) != -EPERM && bp_modify(p->fd, &p->kernel) != -EACCES)
+	if (bp_modify(p->fd, &p->kernel) != -EPERM)
 		return 3;
 	return 0;
 }

@@ -225,8 +225,8 @@ static void change(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
 }
 
 /*
- * Programs with 32-bit pointers use each spot once as the old and once as the new one,
- * and each spot as both. The results of all pairs do not depend on the ABI.
+ * Programs with 32-bit pointers use each spot three times: as the old one, as the new one
+ * and as both. The results of all pairs do not depend on the ABI.
  */
 static bool is_taken(int from, int to)
 {

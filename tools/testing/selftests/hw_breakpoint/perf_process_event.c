@@ -818,7 +818,7 @@ static void *store_all_the_time(void *arg)
 
 #define WANDERERS	4
 
-/* Threads that are pushed off a CPU and drawn to it again hit all the time. */
+/* The scheduler moves threads away from a CPU and back to it, and each store is a hit. */
 TEST_F(process, threads_hit_while_cpus_go_and_return)
 {
 	int cpu = self->cpus.cpu[self->cpus.nr - 1];

@@ -487,7 +487,7 @@ TEST_F(group, is_read_after_the_process_has_exited)
 	EXPECT_EQ(2 * self->nr_cpus, read_group(self->fd[1]).cntr[0].value);
 }
 
-/* The new image stores on each CPU, if its command line says so. */
+/* The new image stores on each CPU, if this is in its environment. */
 static __attribute__((constructor)) void new_image(void)
 {
 	struct bp_cpus cpus;

@@ -114,7 +114,7 @@ struct crowd {
 	int nr_fds;
 };
 
-/* On a debug kernel it takes as long to account for fewer threads. */
+/* A debug kernel accounts for threads more slowly: fewer of them take as long. */
 static int crowd_size(void)
 {
 	return access("/proc/lockdep", F_OK) ? 1000 : 200;

@@ -34,7 +34,7 @@ FIXTURE_SETUP(queue)
 	process = true;
 	self->fd = watch(0);
 	ASSERT_LE(0, self->fd);
-	/* The stores of a worker are those of the loops below. */
+	/* The workers store only in the loops below. */
 	for (int i = 0; i < THREADS; i++)
 		ASSERT_EQ(0, bp_start_thread(&self->w[i], worker, (void *)ASYNC));
 }

@@ -18,7 +18,7 @@
 #define MOST_RUNNERS	(PER_CPU * BP_MAX_CPUS)
 #define ROUNDS		100
 
-/* Other numbers for the two addresses: the hit of one must not stand for that of the other. */
+/* The numbers differ: a hit of the old address cannot replace a missed one of the new. */
 #define OLD_STORES	1
 #define NEW_STORES	3
 

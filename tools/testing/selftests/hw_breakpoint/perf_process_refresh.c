@@ -158,7 +158,7 @@ TEST_F(refresh, enable_and_modify_lift_the_limit)
 	stop_threads(_metadata, self);
 }
 
-/* The period is that of each CPU, the limit is for all. */
+/* Each CPU counts its own period; the limit is for the overflows of all CPUs. */
 TEST_F(refresh, counts_periods)
 {
 	BP_NEED_CPUS(self->cpus, 2);

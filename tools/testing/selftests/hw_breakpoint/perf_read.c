@@ -8,7 +8,7 @@
  */
 #include "bp_test.h"
 
-/* Number of reads, and the limit in time: a slow kernel shows more errors per read. */
+/* Number of reads, and their limit in time: on a slow kernel fewer reads show the fault. */
 #define READS		200000
 #define SECONDS		5
 
@@ -51,6 +51,7 @@ FIXTURE_TEARDOWN(read)
 	__atomic_store_n(&self->stop, true, __ATOMIC_RELAXED);
 	pthread_join(self->task[0], NULL);
 	pthread_join(self->task[1], NULL);
+	bp_teardown(_metadata);
 }
 
 static void expect_equal_times(struct __test_metadata *_metadata, FIXTURE_DATA(read) *self,

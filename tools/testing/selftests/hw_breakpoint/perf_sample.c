@@ -564,7 +564,7 @@ TEST_F(sample, period_ioctl_changes_the_period)
 	EXPECT_EQ(20, drain(self));
 	EXPECT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_PERIOD, (unsigned long)&period));
 	bp_store_times(self->mem, 1, 10);
-	EXPECT_LT(0, drain(self));
+	EXPECT_EQ(1, drain(self));
 	for (int i = 0; i < 3; i++) {
 		bp_store_times(self->mem, 1, 30);
 		EXPECT_EQ(3, drain(self));
@@ -867,7 +867,6 @@ TEST_F(sample, user_page_describes_the_ring)
 	EXPECT_EQ(0, page->lock % 2);
 	bp_store_times(self->mem, 1, 10);
 	EXPECT_LT(0, page->data_head);
-	EXPECT_GE(10, page->offset);
 	EXPECT_EQ(0, bp_disable(self->fd));
 	EXPECT_LE(page->time_running, page->time_enabled);
 }

@@ -527,7 +527,7 @@ TEST_F(trap, moved_instruction_breakpoint_does_not_signal_for_the_old_place)
 
 static int insn_fd[2];
 
-/* Moves the event of the first signal, so that its old place hits the other event alone. */
+/* Moves the event of the first signal: its old address then hits only the other event. */
 static void hit_the_other_event(int nr)
 {
 	struct perf_event_attr attr = insn_attr((const char *)step_func, seen[0].info.data);

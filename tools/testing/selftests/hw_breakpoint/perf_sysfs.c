@@ -352,7 +352,7 @@ static long take_name(int cmd, void *name)
 	return prctl(PR_SET_NAME, name);
 }
 
-/* Not by that of the thread that the event was opened with */
+/* The event was opened for a thread, which has another name. */
 TEST_F(sysfs, claims_show_the_name_of_the_process)
 {
 	struct bp_worker thread;

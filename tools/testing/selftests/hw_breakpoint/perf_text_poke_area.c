@@ -386,8 +386,13 @@ static int see_own_filter(void *arg)
 
 TEST_F(record, shows_no_image_of_bpf_to_unprivileged_tasks)
 {
+	struct perf_event_attr areas = self->attr;
+
+	areas.text_area = 1;
 	ASSERT_EQ(0, bp_write_file(PARANOID, "1"));
+	ASSERT_EQ(0, listen_with(&self->listener, &areas, -1, self->cpu, 64));
 	EXPECT_EQ(0, bp_as_nobody(see_own_filter, &self->attr));
+	EXPECT_LT(0, count_longer(&self->listener, 64));
 }
 
 static int set_effective(int cap, bool on)

@@ -4,8 +4,8 @@
  *
  * The rule: perf counts and samples the hits of a watch event like those of a
  * tracepoint. A BPF program of type kprobe gets the registers of each hit and decides
- * whether there is a sample. The event cannot be removed while perf has it open.
- * Opening it requires the same privilege as sampling a tracepoint, even if it only
+ * whether the hit is counted and sampled. The event cannot be removed while perf has it
+ * open. Opening it requires the same privilege as sampling a tracepoint, even if it only
  * counts.
  */
 #include "bp_test.h"
@@ -71,6 +71,7 @@ FIXTURE_TEARDOWN(wprobe)
 {
 	bp_close(self->fd, self->cpus.nr);
 	EXPECT_EQ(0, bp_write_file(TRACEFS "dynamic_events", "-:perf_test"));
+	bp_teardown(_metadata);
 }
 
 static long long count_all(FIXTURE_DATA(wprobe) *self)
