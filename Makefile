@@ -17,7 +17,7 @@ MAKEFLAGS += --no-print-directory
 # ONLY= KERNEL= CPUS= REPEAT= SEED=   for make test, see make help
 # KEEP_TREE=1    use build/linux as it is, uncommitted changes, tests and harness
 #                included
-# FULL=1         run all suites on the debug kernel with 2 and with 4 CPUs
+# FULL=1         run all suites on the debug kernel, and all with 2 CPUs, too
 # CONFIG= LSMOD= configuration of the packaged kernel, see make help
 # DEB=           directory of the packages that make test-debian installs
 # BUILD_LOCK=    lock file that serializes kernel builds of several checkouts
@@ -41,7 +41,7 @@ MKROOT := $(QEMU)/mkroot --linux build/linux --out $(ROOT_FS)
 STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
-.PHONY: all debug base tree refresh check export root run shell test bench \
+.PHONY: all debug base tree refresh check export root run shell test quick bench \
 	baseline lint bisect arm64 docs clean distclean help deps-test out/bzImage \
 	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients test-base
 
@@ -58,9 +58,22 @@ refresh:
 out/bzImage: tree
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/plain $@ $(PLAIN) $(OURS)
 
-# lockdep, the unwinder and the check of preemption run most often: KASAN checks what
-# they call for, not their own accesses, which would take a third of all instructions.
-DEBUG_KMAKE := $(foreach o,lockdep unwind_frame extable smp_processor_id,KASAN_SANITIZE_$o.o=n)
+# KASAN checks the accesses of the code of the series and of the code that holds, waits for
+# or frees its objects. The other 900 objects would take two thirds of what KASAN costs. A
+# name counts in all folders, so no name of a file of arch/x86/boot can be here.
+KASAN_SOURCES = kernel/events/* kernel/trace/* kernel/debug/* kernel/bpf/core \
+	kernel/bpf/syscall kernel/bpf/trampoline kernel/cgroup/cgroup $(addprefix kernel/,signal \
+	fork exit pid cred ptrace task_work irq_work workqueue smp kthread kprobes jump_label \
+	static_call_inline notifier tracepoint softirq stop_machine kexec_core user ucount) \
+	$(addprefix kernel/locking/,mutex rwsem rtmutex_api percpu-rwsem spinlock) \
+	$(addprefix kernel/,rcu/tree rcu/update rcu/srcutree time/hrtimer time/timer) \
+	$(addprefix fs/,exec file_table file anon_inodes seq_file libfs debugfs/*) \
+	$(addprefix lib/,rbtree llist list_sort refcount idr radix-tree xarray) \
+	$(addprefix arch/x86/kernel/,hw_breakpoint* ptrace* kgdb* process* signal* traps nmi \
+	alternative jump_label static_call module ftrace uprobes smpboot machine_kexec_64 \
+	kprobes/* tests/*) arch/x86/net/* samples/hw_breakpoint/*
+DEBUG_KMAKE = KASAN_SANITIZE=n $(addprefix KASAN_SANITIZE_,$(addsuffix .o=y,$(sort $(notdir \
+	$(basename $(wildcard $(KASAN_SOURCES:%=build/linux/%.c)))))))
 
 debug: out/debug/bzImage
 out/debug/bzImage: tree
@@ -90,17 +103,16 @@ deps-test:
 	@$(BIN)/emulator
 
 root: deps-test tree
-	@$(STEP) $(MKROOT)
+	@$(STEP) bash -c '. $(BIN)/lib; $(MKROOT) && note_spent root'
 
 run: out/bzImage root
-	@$(STEP) $(QEMU)/vm tour --kernel out/bzImage --root $(ROOT_FS) --out out/run
+	@$(WITH_QEMU) $(STEP) $(QEMU)/vm tour --kernel out/bzImage --root $(ROOT_FS) --out out/run
 
 shell: out/bzImage root
-	@$(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
+	@$(WITH_QEMU) $(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
-# Run both kernels with 2 and with 4 CPUs, the tests of the harness, machines with one CPU
-# online, and the comparison of costs; the last line is the sum. patches/bin/test divides
-# the suites between the two debug machines.
+# Run both kernels with 4 CPUs, the tests of the harness, machines with one CPU online, and
+# the comparison of costs; the last line is the sum. patches/bin/test chooses the suites.
 # With ONLY= the default is one kernel and one number of CPUs.
 ifneq ($(ONLY),)
 KERNEL ?= plain
@@ -110,17 +122,25 @@ IMAGE_plain := out/bzImage
 IMAGE_debug := out/debug/bzImage
 IMAGE_btf := out/btf/bzImage
 KERNELS := $(or $(KERNEL),plain debug)
-# The machines of the debug kernel take longest, so they start first: the shorter ones
-# then keep both cores busy until the end.
+# The machine of the debug kernel takes longest, so it starts first: the shorter ones then
+# keep both cores busy until the end.
 TESTS := $(foreach k,$(filter debug,$(KERNELS)) $(filter-out debug,$(KERNELS)),\
-	$(foreach c,$(or $(CPUS),2 4),$k-$c))
+	$(foreach c,$(or $(CPUS),4 $(if $(FULL),2)),$k-$c))
 ifeq ($(ONLY)$(filter host,$(CLOCK))$(TCG_THREAD),)
 TESTS += $(if $(filter plain,$(KERNELS)),repeat-2 plant-2 onecpu-2)
 # The costs of the base were recorded with this base and configuration.
 TESTS += $(if $(filter plain,$(KERNELS)),$(if $(EXTRA_CONFIG)$(LINUX),,cost-2))
 endif
-test: deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
+.PHONY: forget-spent
+forget-spent:
+	@rm -rf build/spent
+
+test: forget-spent deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
+
+# Before a commit: KUnit, and the suites that test the files that were changed.
+quick:
+	@$(MAKE) test KERNEL=plain CPUS=2 ONLY="$$($(BIN)/quick $(SINCE))"
 
 # Record the results of the stock tests on the unpatched kernel, with which those on
 # ours are compared.
@@ -218,9 +238,11 @@ help:
 #: make run       boot the kernel: hwbp finds the code that corrupts a counter
 #: make shell     boot the kernel to a prompt
 #: make root      stage the files of the machines in build/root
-#: make test      run all tests, both kernels, 2 and 4 CPUs; ends with the verdict
+#: make test      run all tests, on a plain and a debug kernel; ends with the verdict
 #: make test ONLY=perf_read     one suite; ONLY='perf_modify_*' or ONLY=kgdb,perf_read
 #:                several of them; ONLY=perf_read:GLOB some tests of a suite
+#: make quick     KUnit and the suites that test the files that were changed since the
+#:                last commit, or SINCE=commit, on the plain kernel: some minutes
 #: make bench     instructions and register writes per operation, next to the unpatched
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page,
 #:                RECORD=1 records the costs on the unpatched kernel for make test
@@ -258,7 +280,6 @@ help:
 #:                    number of runs; btf: plain with BTF, needs pahole
 #: CLOCK=instructions|host   make test: clock of the machines
 #: SEED=n             make test: repeat a run with the seed that it printed
-#: FULL=1             make test: run all suites of the debug kernel with 2 and with 4
-#:                    CPUs, too, which takes longer
+#: FULL=1             make test: all suites also on the debug kernel and with 2 CPUs
 #: TCG_THREAD=multi   make test: one host thread per emulated CPU, with the clock of
 #:                    the host: results then depend on the load of the host
