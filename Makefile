@@ -35,14 +35,15 @@ DEBUG := $(PLAIN) $(QEMU)/debug.config
 OURS := $(QEMU)/ours.config $(EXTRA_CONFIG)
 
 ROOT_FS := build/root
-MKROOT := $(QEMU)/mkroot --linux build/linux --out $(ROOT_FS)
+TOUR_FS := build/root-tour
+MKROOT := $(QEMU)/mkroot --linux build/linux --build $(ROOT_FS).build
 
 # End each step when its make ends, for whatever reason.
 STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test quick bench \
-	baseline lint bisect arm64 docs clean distclean help deps-test out/bzImage \
+	baseline lint bisect arm64 docs clean distclean help deps-tour deps-test out/bzImage \
 	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients test-base
 
 all: out/bzImage
@@ -98,15 +99,21 @@ build/base-src: tree
 
 # ---- virtual machines ---------------------------------------------------------
 
+deps-tour:
+	@$(BIN)/deps build tour
+	@$(BIN)/emulator
+
 deps-test:
-	@$(BIN)/deps build test
+	@$(BIN)/deps build tour test
 	@$(BIN)/emulator
 
 root: deps-test tree
-	@$(STEP) bash -c '. $(BIN)/lib; $(MKROOT) && note_spent root'
+	@$(STEP) bash -c '. $(BIN)/lib; $(MKROOT) --out $(ROOT_FS) && note_spent root'
 
-run: out/bzImage root
-	@$(WITH_QEMU) $(STEP) $(QEMU)/vm tour --kernel out/bzImage --root $(ROOT_FS) --out out/run
+# The tour needs no test, so it does not need the libraries for programs of other ABIs.
+run: deps-tour out/bzImage
+	@$(STEP) $(MKROOT) --demo --out $(TOUR_FS)
+	@$(WITH_QEMU) $(STEP) $(QEMU)/vm tour --kernel out/bzImage --root $(TOUR_FS) --out out/run
 
 shell: out/bzImage root
 	@$(WITH_QEMU) $(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
@@ -223,7 +230,7 @@ docs: tree
 # ---- the rest -----------------------------------------------------------------
 
 clean:
-	rm -rf out build/obj build/root build/root.build build/root.cpio build/deb build/debian
+	rm -rf out build/obj build/root build/root-tour build/root.build build/*.cpio build/deb build/debian
 
 distclean:
 	@! [ -e build/linux ] || { . $(BIN)/lib; saved_or_die build/linux; }
@@ -252,7 +259,7 @@ help:
 #: make deb       Debian packages of the kernel, with the configuration of Debian's, and
 #:                of hwbp, in out/deb: thousands of modules, or those that LSMOD= lists
 #: make test-debian   install such packages, the kernel with a small configuration, in a
-#:                Debian 12, boot it in QEMU, and run hwbp, gdb and perf there;
+#:                Debian, boot it in QEMU, and run hwbp, gdb and perf there;
 #:                DEB=out/deb: install those of make deb
 #: make test-clients  compare gdb, perf, strace and bpftrace of Debian on both kernels;
 #:                ONLY=five or ONLY="watch five": some of them
