@@ -42,7 +42,7 @@ MKROOT := $(QEMU)/mkroot --linux build/linux --build $(ROOT_FS).build
 STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
-.PHONY: all debug base tree refresh check export root run shell test quick bench \
+.PHONY: all debug base tree refresh check export root run shell test quick bench sizes \
 	baseline lint bisect arm64 docs clean distclean help deps-tour deps-test out/bzImage \
 	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients test-base
 
@@ -161,6 +161,10 @@ bench: out/bzImage out/base/bzImage root
 		--out out/bench $(if $(DOC),--doc build/linux/Documentation/core-api) \
 		$(if $(RECORD),--record build/linux/tools/testing/selftests/hw_breakpoint/qemu/bench.base)
 
+# What threads, processes and events take that use no breakpoint
+sizes: out/bzImage out/base/bzImage
+	@$(BIN)/sizes build/base-src build/obj/base-plain build/linux build/obj/plain
+
 # ---- packages -----------------------------------------------------------------
 
 # Packages for users: the kernel with the configuration of Debian's.
@@ -253,6 +257,7 @@ help:
 #: make bench     instructions and register writes per operation, next to the unpatched
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page,
 #:                RECORD=1 records the costs on the unpatched kernel for make test
+#: make sizes     bytes of a thread, process and event, next to the unpatched kernel
 #: make baseline  record which stock tests pass on the unpatched kernel
 #: make deps-test     install what the tests need; each target does this, too
 #:
