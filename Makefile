@@ -199,8 +199,8 @@ test-clients: deps-test out/bzImage out/base/bzImage
 
 # hwbp works on the base kernel with what that offers, and says what is missing.
 test-base: deps-test out/base/bzImage root
-	@$(WITH_QEMU) $(STEP) $(QEMU)/hwbp_on_base --kernel out/base/bzImage --root $(ROOT_FS) \
-		--out out/test-base
+	@$(WITH_QEMU) $(STEP) $(QEMU)/vm test --base --only 'ours/hwbp_*' --out out/test-base \
+		--kernel out/base/bzImage --root $(ROOT_FS)
 
 # ---- the series ---------------------------------------------------------------
 
