@@ -23,7 +23,7 @@ MAKEFLAGS += --no-print-directory
 # BUILD_LOCK=    lock file that serializes kernel builds of several checkouts
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED CLOCK CONFIG
+export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED CONFIG
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
@@ -133,7 +133,7 @@ KERNELS := $(or $(KERNEL),plain debug)
 # keep both cores busy until the end.
 TESTS := $(foreach k,$(filter debug,$(KERNELS)) $(filter-out debug,$(KERNELS)),\
 	$(foreach c,$(or $(CPUS),4 $(if $(FULL),2)),$k-$c))
-ifeq ($(ONLY)$(filter host,$(CLOCK))$(TCG_THREAD),)
+ifeq ($(ONLY)$(filter kvm,$(ACCEL)),)
 TESTS += $(if $(filter plain,$(KERNELS)),repeat-2 plant-2 onecpu-2)
 # The costs of the base were recorded with this base and configuration.
 TESTS += $(if $(filter plain,$(KERNELS)),$(if $(EXTRA_CONFIG)$(LINUX),,cost-2))
@@ -290,8 +290,5 @@ help:
 #: CC=compiler        compiler of the kernels; ACCEL=kvm: use KVM
 #: KERNEL=plain|debug|btf CPUS=n REPEAT=k   make test: kernel, number of CPUs,
 #:                    number of runs; btf: plain with BTF, needs pahole
-#: CLOCK=instructions|host   make test: clock of the machines
 #: SEED=n             make test: repeat a run with the seed that it printed
 #: FULL=1             make test: all suites also on the debug kernel and with 2 CPUs
-#: TCG_THREAD=multi   make test: one host thread per emulated CPU, with the clock of
-#:                    the host: results then depend on the load of the host
