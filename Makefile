@@ -220,7 +220,7 @@ lint: build/base-src
 
 # With BOOT_ALL=1 the kernel of every commit is built completely, booted and tested.
 bisect: deps-test root
-	@$(WITH_QEMU) $(STEP) $(BIN)/bisect $(if $(BOOT_ALL),--boot-all) $(if $(STRIDE),--stride $(STRIDE))
+	@$(WITH_QEMU) $(STEP) $(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
 
 arm64: tree
 	@$(BIN)/deps build arm64
@@ -277,7 +277,7 @@ help:
 #: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series
 #: make docs      build the pages of the series with sphinx: out/docs/html
 #: make bisect    build each commit, boot and test the first and last; BOOT_ALL=1: boot
-#:                and test each; what passed is not repeated; STRIDE=n: each nth first
+#:                and test each; what passed is not repeated
 #: make arm64     cross-build before and after the layer is replaced, and the end
 #: make clean     remove what was built; distclean: the kernel tree, too
 #:
