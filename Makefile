@@ -187,13 +187,13 @@ ifeq ($(DEB),)
 		$(DEBIAN)/linux-image.deb $(PLAIN) $(QEMU)/debian.config $(OURS)
 	@$(BIN)/deb hwbp $(DEBIAN)
 endif
-	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN) $(DEBS)/linux-image.deb $(DEBS)/hwbp_*.deb
+	@$(STEP) $(QEMU)/mkdebian $(DEBIAN) $(DEBS)/linux-image.deb $(DEBS)/hwbp_*.deb
 	@$(WITH_QEMU) $(STEP) $(QEMU)/../debian/run test $(DEBIAN) out/test-debian
 
 # Compare what Debian's gdb, perf, strace and bpftrace print on both kernels.
 test-clients: deps-test out/bzImage out/base/bzImage
 	@$(BIN)/deps debian
-	@$(STEP) $(QEMU)/mkdebian --out $(DEBIAN)
+	@$(STEP) $(QEMU)/mkdebian $(DEBIAN)
 	@$(WITH_QEMU) $(STEP) $(QEMU)/../debian/run clients $(DEBIAN) out/test-clients \
 		out/base/bzImage out/bzImage $(ONLY)
 
