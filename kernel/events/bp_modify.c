@@ -260,13 +260,23 @@ static __always_inline int modify_family(struct perf_event *event,
 	return 0;
 }
 
+/* The error of open has precedence, as it is for attributes that can change. */
+static noinline int refuse(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct arch_hw_breakpoint hw = { };
+
+	return bp_parse(event, attr, &hw) ?: -EINVAL;
+}
+
 int bp_modify(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	int err = -EINVAL;
+	int err;
 
 	mutex_lock(&event->child_mutex);
 	if (only_changeable_differ(event, attr))
 		err = modify_family(event, attr);
+	else
+		err = refuse(event, attr);
 	mutex_unlock(&event->child_mutex);
 
 	return err;

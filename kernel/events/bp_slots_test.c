@@ -1113,8 +1113,8 @@ static struct kunit_case bp_slots_test_cases[] = {
 	KUNIT_CASE_PARAM_ATTR(test_every_short_sequence, walk_slots_gen_params, VERY_SLOW),
 	KUNIT_CASE_PARAM_ATTR(test_every_small_set, walk_slots_gen_params, VERY_SLOW),
 	KUNIT_CASE_PARAM_ATTR(test_random_run, random_run_gen_params, VERY_SLOW),
-	KUNIT_CASE(test_cost_is_flat_in_domains_and_cpus),
-	KUNIT_CASE(test_cost_is_flat_in_flexible_claims),
+	KUNIT_CASE_ATTR(test_cost_is_flat_in_domains_and_cpus, VERY_SLOW),
+	KUNIT_CASE_ATTR(test_cost_is_flat_in_flexible_claims, VERY_SLOW),
 	{},
 };
 

@@ -3,16 +3,22 @@
  * Events of a whole process; see process.h.
  */
 
+#include <linux/capability.h>
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/perf_event.h>
+#include <linux/ptrace.h>
 #include <linux/rcupdate.h>
+#include <linux/rcupdate_wait.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/task_work.h>
 
 #include "internal.h"
 #include "process.h"
@@ -171,7 +177,142 @@ int __perf_event_link_thread(struct task_struct *child)
 
 	lockdep_assert_held(&current->sighand->siglock);
 
-	return process ? perf_process_add_context(child->perf_event_ctxp, process) : 0;
+	/* clone() has no ENOSPC; programs expect EAGAIN if a thread cannot be created now. */
+	if (process && perf_process_add_context(child->perf_event_ctxp, process))
+		return -EAGAIN;
+	return 0;
+}
+
+/* ---- Permission ---- */
+
+/* True if an event with @attr that current opens may be for any thread. */
+static bool may_watch_any(const struct perf_event_attr *attr)
+{
+	return !attr->sigtrap && perfmon_capable();
+}
+
+/* True for a thread that makes no accesses any more. */
+static bool has_exited(const struct task_struct *thread)
+{
+	/* exit_mm() clears the mm with PF_EXITING set. */
+	return !READ_ONCE(thread->mm) && (READ_ONCE(thread->flags) & PF_EXITING);
+}
+
+/*
+ * Returns false if current may not watch @thread. *@permitted are the credentials of the
+ * last thread that was checked: a thread that has the same ones needs no check, because
+ * all threads share the other properties that ptrace_may_access() looks at. Under RCU, so
+ * that the credentials are not freed and their address not reused.
+ */
+static bool check_thread(const struct perf_event_attr *attr, struct task_struct *thread,
+			 const struct cred **permitted)
+{
+	const struct cred *cred;
+
+	do {
+		cred = __task_cred(thread);
+		if (cred == *permitted)
+			return true;
+		/*
+		 * For a thread without mm ptrace_may_access() could only check whether the
+		 * process was dumpable when the thread exited. exit_mm() clears the mm under
+		 * task_lock(), which ptrace_may_access() takes: if the mm was missing there,
+		 * has_exited() is true here.
+		 */
+		if (!ops->may_watch(attr, thread, 0))
+			return has_exited(thread);
+		/* Other threads may still have @cred if @thread has new credentials. */
+	} while (cred != __task_cred(thread));
+	*permitted = cred;
+
+	return true;
+}
+
+/* Returns false if @thread has left the list of threads. */
+static bool pause_at(struct task_struct *thread)
+{
+	bool alive;
+
+	get_task_struct(thread);
+	cond_resched_rcu();
+	alive = pid_alive(thread);
+	put_task_struct(thread);
+
+	return alive;
+}
+
+static int check_all_threads(const struct perf_event_attr *attr, struct signal_struct *signal)
+{
+	const struct cred *permitted = NULL;
+	struct task_struct *thread;
+	int err = -ESRCH;
+
+	guard(rcu)();
+	__for_each_thread(signal, thread) {
+		if (has_exited(thread))
+			continue;
+		if (!check_thread(attr, thread, &permitted))
+			return -EACCES;
+		err = 0;
+		if (need_resched()) {
+			permitted = NULL;
+			if (!pause_at(thread))
+				return -EAGAIN;
+		}
+	}
+
+	return err;
+}
+
+/*
+ * May current open an event with @attr for all threads of the process of @task?
+ * Credentials belong to threads, and an event shows the registers of all threads.
+ */
+static int check_threads(const struct perf_event_attr *attr, struct task_struct *task)
+{
+	int err;
+
+	/* As in ptrace_may_access(): the threads of a process may watch each other. */
+	if (same_thread_group(task, current) || may_watch_any(attr))
+		return 0;
+	do
+		err = check_all_threads(attr, task->signal);
+	while (err == -EAGAIN);
+
+	return err;
+}
+
+/* For opener_may_watch(). Events of the kernel have no opener. */
+static void remember_opener(struct perf_event *head, struct task_struct *task)
+{
+	head->opener_is_inside = same_thread_group(task, current);
+	head->opener_cred = may_watch_any(&head->attr) ? NULL : get_current_cred();
+}
+
+static void forget_opener(struct perf_event *head)
+{
+	put_cred(head->opener_cred);
+	head->opener_cred = NULL;
+}
+
+/*
+ * May the opener of @head watch current with the credentials that current has now? A
+ * thread of the process may, as at open, until the process executes a program. Security
+ * modules take current for the thread that asks: those that compare tasks instead of
+ * credentials, as Yama and Smack do, decide at open only.
+ */
+static bool opener_may_watch(const struct perf_event *head)
+{
+	const struct cred *own;
+	bool allowed;
+
+	if (!head->opener_cred || head->opener_is_inside)
+		return true;
+	own = override_creds(head->opener_cred);
+	allowed = ops->may_watch(&head->attr, current, PTRACE_MODE_NOSELF | PTRACE_MODE_NOAUDIT);
+	revert_creds(own);
+
+	return allowed;
 }
 
 /* ---- Families ---- */
@@ -284,8 +425,34 @@ void perf_process_abort(struct perf_event *event)
 {
 	struct perf_process *process = event->process;
 
+	forget_opener(event);
 	free_members(event);
 	mutex_unlock(&process->mutex);
+}
+
+int perf_process_open_user(struct perf_event *event, struct task_struct *task)
+{
+	int err;
+
+	/*
+	 * A user who may not watch all threads must not create a perf_process, nor hold its
+	 * mutex, which threads with new credentials wait for.
+	 */
+	err = check_threads(&event->attr, task);
+	if (err)
+		return err;
+	err = perf_process_open(event, task);
+	if (err)
+		return err;
+	/* A and B in process.h; pairs with put_cred_many() in commit_creds(). */
+	smp_mb();
+	err = check_threads(&event->attr, task);
+	if (err)
+		perf_process_abort(event);
+	else
+		remember_opener(event, task);
+
+	return err;
 }
 
 /* An event for any CPU has no ring buffer. */
@@ -336,6 +503,7 @@ void perf_process_close(struct perf_event *head)
 		hlist_del_init(&head->hlist_entry);
 		if (wants_sb(head))
 			list_del_rcu(&head->sb_list);
+		forget_opener(head);
 		remove_family(head, false);
 		put_members(head);
 	}
@@ -344,7 +512,7 @@ void perf_process_close(struct perf_event *head)
 	flush_work(&process->limit);
 }
 
-/* ---- Exec and exit ---- */
+/* ---- Credentials, exec and exit ---- */
 
 /* Free the other members now, not at close(): the head keeps their counts. */
 static void end_family(struct perf_event *head, bool keep_group)
@@ -358,6 +526,40 @@ static void end_family(struct perf_event *head, bool keep_group)
 	ops->wakeup(head);
 }
 
+/* Ends the events whose openers may not watch current any more. */
+void __perf_process_check_openers(struct perf_process *process)
+{
+	struct perf_event *head;
+
+	guard(mutex)(&process->mutex);
+	hlist_for_each_entry(head, &process->heads, hlist_entry) {
+		if (!opener_may_watch(head))
+			end_family(head, false);
+		cond_resched();
+	}
+}
+
+static void check_openers_work(struct callback_head *work)
+{
+	kfree(work);
+	__perf_process_check_openers(current->signal->perf_process);
+}
+
+/*
+ * The caller may hold a lock that other users wait for, for example key_session_mutex,
+ * and perf_process::mutex may be held for a long time by a user with a low priority: take it
+ * on the way back to user mode only.
+ */
+void __perf_process_commit_creds(void)
+{
+	struct callback_head *work = kmalloc(sizeof(*work), GFP_KERNEL | __GFP_NOFAIL);
+
+	init_task_work(work, check_openers_work);
+	/* Fails only in an exiting task, which does not return to user mode. */
+	if (task_work_add(current, work, TWA_RESUME))
+		kfree(work);
+}
+
 void perf_process_exec(void)
 {
 	struct perf_process *process = READ_ONCE(current->signal->perf_process);
@@ -368,6 +570,8 @@ void perf_process_exec(void)
 
 	guard(mutex)(&process->mutex);
 	hlist_for_each_entry(head, &process->heads, hlist_entry) {
+		/* The next program is not the one that opened the event. */
+		head->opener_is_inside = false;
 		if (head->attr.remove_on_exec) {
 			end_family(head, false);
 		} else if (head->attr.enable_on_exec) {
@@ -384,13 +588,12 @@ void perf_process_exec(void)
  * Several threads that exit at the same time may all find that no thread is alive; the
  * first of them ends the events.
  */
-void perf_process_exit(struct task_struct *task)
+void __perf_process_exit(struct perf_process *process, struct task_struct *task)
 {
-	struct perf_process *process = READ_ONCE(task->signal->perf_process);
 	bool last = !atomic_read(&task->signal->live);
 	struct perf_event *head;
 
-	if (likely(!process) || (!last && (task->flags & PF_EXITING)))
+	if (!last && (task->flags & PF_EXITING))
 		return;
 	/* Pairs with WRITE_ONCE() below; a stale value is read again. */
 	if (READ_ONCE(process->dead))

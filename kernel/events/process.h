@@ -52,6 +52,27 @@
  * event on and until the signal_struct is freed; each event refers to a task of the
  * group.  exec keeps the signal_struct, whichever thread calls it.
  *
+ * Credentials belong to threads, and an event shows the registers of all threads: its
+ * opener must be allowed to watch each of them. This is checked for all threads at open,
+ * and for the thread concerned when it gets new credentials, also at exec. The credentials
+ * of the opener are kept for it. If the opener may not watch the thread any more, the
+ * event ends. A new thread has the credentials of the one that created it, which is before
+ * it on the list of threads.
+ *
+ *	perf_event_open()			commit_creds()
+ *
+ *	A: store signal->perf_process		D: store the credentials of current
+ *	lock perf_process::mutex		full barrier
+ *	full barrier				E: load signal->perf_process
+ *	B: check the credentials of all		on the way back to user mode, if E has
+ *	   threads				seen A:
+ *	C: install the event			lock perf_process::mutex
+ *	unlock					F: check the openers of all events
+ *						unlock
+ *
+ * If E has not seen A, B sees D. If it has, the thread takes the mutex first, and B sees
+ * D, or last, and F sees C.
+ *
  * process.c calls nothing of perf core but struct perf_process_ops, and the PMU through
  * its methods.
  *
@@ -170,6 +191,8 @@ struct perf_process *perf_cpu_process(void);
  * @disable_at_limit: Disables all members if @head has no overflows left.
  * @wakeup: Wakes up tasks that wait for @head in poll().
  * @join: Adds the context of @task to @process, see perf_process_add_context().
+ * @may_watch: Returns true if current may open an event with @attr for @thread; @flags
+ *	are PTRACE_MODE_* for ptrace_may_access(), in addition to the mode for such events.
  */
 struct perf_process_ops {
 	struct perf_event *(*alloc_member)(struct perf_event *head, int cpu,
@@ -182,6 +205,8 @@ struct perf_process_ops {
 	void (*disable_at_limit)(struct perf_event *head);
 	void (*wakeup)(struct perf_event *head);
 	void (*join)(struct perf_process *process, struct task_struct *task);
+	bool (*may_watch)(const struct perf_event_attr *attr, struct task_struct *thread,
+			  unsigned int flags);
 };
 
 /**
@@ -223,14 +248,24 @@ static inline int perf_process_add_context(struct perf_event_context *ctx,
  * @task: a task of the process
  *
  * Allocates the other members of the family and locks perf_process::mutex.
- * perf_process_opened() or perf_process_abort() unlocks it.
+ * perf_process_opened() or perf_process_abort() unlocks it. Does not check permission.
  *
- * Context: Process context; for a user's event exec_update_lock of the process held.
+ * Context: Process context.
  * Return: 0, -ESRCH if all threads have exited, -EINVAL if the leader of the group is
  *	no event of this process or is for other CPUs, -ENODEV if there is no such CPU,
  *	or -ENOMEM.
  */
 int perf_process_open(struct perf_event *event, struct task_struct *task);
+
+/**
+ * perf_process_open_user - perf_process_open() for an event that a user opens
+ * @event: the event, which is in no context yet
+ * @task: a task of the process
+ *
+ * Context: Process context; exec_update_lock of the process held.
+ * Return: as perf_process_open(); -EACCES if current may not watch one of the threads.
+ */
+int perf_process_open_user(struct perf_event *event, struct task_struct *task);
 
 /**
  * perf_process_opened - complete perf_process_open()
@@ -273,6 +308,8 @@ void perf_process_disable_soon(struct perf_process *process);
  */
 void perf_process_exec(void);
 
+void __perf_process_exit(struct perf_process *process, struct task_struct *task);
+
 /**
  * perf_process_exit - end the events of a process
  * @task: a thread that exits, or executes a program that the owner of an event may not
@@ -282,6 +319,12 @@ void perf_process_exec(void);
  *
  * Context: Process context.
  */
-void perf_process_exit(struct task_struct *task);
+static inline void perf_process_exit(struct task_struct *task)
+{
+	struct perf_process *process = READ_ONCE(task->signal->perf_process);
+
+	if (unlikely(process))
+		__perf_process_exit(process, task);
+}
 
 #endif /* _KERNEL_EVENTS_PROCESS_H */

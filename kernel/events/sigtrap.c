@@ -606,17 +606,17 @@ static void process_hit(struct perf_event *event, const struct perf_sample_data 
 	set_bit(due_bit(i), &hits->state);
 }
 
-void perf_sigtrap_exit(void)
+void __perf_sigtrap_exit(void)
 {
 	struct perf_process_hits *hits = &current->perf_process_hits;
 	unsigned int i, done = 0;
 
-	for (i = 0; unlikely(READ_ONCE(hits->state)) && i < PERF_PROCESS_HITS; i++) {
+	for (i = 0; i < PERF_PROCESS_HITS; i++) {
 		if (test_and_clear_bit(due_bit(i), &hits->state))
 			done |= BIT(i);
 	}
 	put_process_hits(done);
-	if (unlikely(test_and_clear_bit(QUEUED_BIT, &hits->state)))
+	if (test_and_clear_bit(QUEUED_BIT, &hits->state))
 		put_queued(hits->queued);
 }
 

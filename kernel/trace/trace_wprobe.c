@@ -12,7 +12,7 @@
  * any context.
  *
  * Locking: event_mutex, except for hits and repointing, which take no lock.  A
- * trigger holds a reference to the event and enables it softly, so that
+ * trigger holds a reference to the event and its breakpoints, so that
  * trace_wprobe::events stays valid as long as triggers may run.
  */
 #define pr_fmt(fmt) "trace_wprobe: " fmt
@@ -72,7 +72,8 @@ struct wprobe_place {
  * @devent: in the list of dynamic events
  * @place: what the event watches when it is enabled
  * @name: GROUP/EVENT
- * @events: its breakpoints, NULL while it is disabled
+ * @events: its breakpoints, NULL while it has no user
+ * @holders: number of triggers that may repoint it
  * @nothing: range that its breakpoints watch while they should watch nothing;
  *	valid while @events is not NULL
  * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
@@ -85,6 +86,7 @@ struct trace_wprobe {
 	struct wprobe_place		place;
 	char				*name;
 	struct perf_event * __percpu	*events;
+	unsigned int			holders;
 	struct bp_version		nothing;
 	unsigned long			nowhere;
 	bool				used_locally;
@@ -596,12 +598,18 @@ static void log_enable_error(struct trace_wprobe *tw, struct trace_array *tr, in
 	tracing_log_err(tr, "trace_wprobe", text, wprobe_errors, err != -ENOSPC, len);
 }
 
+/*
+ * Registers the breakpoints, unless a user of @tw has done that.  Do not conclude from
+ * the other users that they exist: a user may not have called wprobe_register().
+ */
 static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
 {
 	struct perf_event_attr attr = attr_of(&tw->place, tw->place.addr);
 	struct perf_event * __percpu *events;
 	int err;
 
+	if (tw->events)
+		return 0;
 	events = register_named_wide_hw_breakpoint(&attr, wprobe_hit, tw, tw->name);
 	err = PTR_ERR_OR_ZERO((void __force *)events);
 	if (err) {
@@ -619,10 +627,34 @@ static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
 }
 
 /* No handler of the breakpoint runs after the return. */
-static void disarm_wprobe(struct trace_wprobe *tw)
+static void disarm_wprobe_if_unused(struct trace_wprobe *tw)
 {
+	if (!tw->events || tw->holders || trace_probe_is_enabled(&tw->tp))
+		return;
 	unregister_wide_hw_breakpoint(tw->events);
 	tw->events = NULL;
+}
+
+int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr)
+{
+	int err;
+
+	lockdep_assert_held(&event_mutex);
+
+	err = arm_wprobe(tw, tr);
+	if (!err)
+		tw->holders++;
+	return err;
+}
+
+void trace_wprobe_release(struct trace_wprobe *tw)
+{
+	lockdep_assert_held(&event_mutex);
+
+	if (WARN_ON_ONCE(!tw->holders))
+		return;
+	tw->holders--;
+	disarm_wprobe_if_unused(tw);
 }
 
 /* @file: NULL for perf */
@@ -636,11 +668,10 @@ static int add_user(struct trace_wprobe *tw, struct trace_event_file *file)
 
 static int enable_wprobe(struct trace_wprobe *tw, struct trace_event_file *file)
 {
-	bool enabled = trace_probe_is_enabled(&tw->tp);
 	int err;
 
 	err = add_user(tw, file);
-	if (err || enabled)
+	if (err)
 		return err;
 
 	err = arm_wprobe(tw, file ? file->tr : NULL);
@@ -660,8 +691,7 @@ static int disable_wprobe(struct trace_wprobe *tw, struct trace_event_file *file
 		trace_probe_clear_flag(&tw->tp, TP_FLAG_PROFILE);
 	else if (trace_probe_has_single_file(&tw->tp))
 		trace_probe_clear_flag(&tw->tp, TP_FLAG_TRACE);
-	if (!trace_probe_is_enabled(&tw->tp))
-		disarm_wprobe(tw);
+	disarm_wprobe_if_unused(tw);
 	/* Handlers may still walk the list of files: this waits for them. */
 	if (file)
 		trace_probe_remove_file(&tw->tp, file);

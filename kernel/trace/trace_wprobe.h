@@ -10,6 +10,7 @@
 #define WPROBE_EVENT_SYSTEM	"wprobes"
 
 struct perf_event;
+struct trace_array;
 struct trace_event_call;
 struct trace_wprobe;
 
@@ -31,7 +32,28 @@ struct trace_wprobe *trace_wprobe_from_call(struct trace_event_call *call);
 unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
 
 /**
- * trace_wprobe_set - make an enabled event watch another address
+ * trace_wprobe_hold - hold the registers of a watch event
+ * @tw: the event
+ * @tr: instance whose error log gets the reason of a failure
+ *
+ * Whatever enables and disables @tw, its breakpoints exist until
+ * trace_wprobe_release().
+ *
+ * Context: event_mutex.
+ * Return: 0, or the error of registering the breakpoints.
+ */
+int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr);
+
+/**
+ * trace_wprobe_release - undo trace_wprobe_hold()
+ * @tw: the event
+ *
+ * Context: event_mutex; no CPU repoints @tw for the holder any more.
+ */
+void trace_wprobe_release(struct trace_wprobe *tw);
+
+/**
+ * trace_wprobe_set - make an event that is held watch another address
  * @tw: the event
  * @addr: the address
  * @this_cpu: repoint @tw on this CPU only
@@ -55,7 +77,7 @@ bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr);
 
 /**
  * trace_wprobe_can_clear - check whether trace_wprobe_clear() may change anything
- * @tw: an enabled event
+ * @tw: an event that is held
  * @from: as for trace_wprobe_clear()
  * @this_cpu: as for trace_wprobe_clear()
  *
@@ -66,7 +88,7 @@ bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
 			    bool this_cpu);
 
 /**
- * trace_wprobe_clear - make an enabled event watch nothing
+ * trace_wprobe_clear - make an event that is held watch nothing
  * @tw: the event
  * @from: NULL, or an address: change nothing unless this CPU watches it
  * @this_cpu: repoint @tw on this CPU only
@@ -80,7 +102,7 @@ int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
 
 /**
  * trace_wprobe_is_settled - check whether all CPUs watch the address that was set last
- * @tw: an event that is enabled
+ * @tw: an event that is held
  *
  * Context: Any.
  * Return: true if no CPU is still about to be repointed.

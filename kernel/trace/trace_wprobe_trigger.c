@@ -435,6 +435,7 @@ static int init_trigger(struct event_trigger_data *data)
 
 static void release_events(struct wprobe_trigger *wt)
 {
+	trace_wprobe_release(wt->tw);
 	trace_event_enable_disable(wt->file, 0, 1);
 	trace_event_put_ref(wt->file->event_call);
 	trace_event_put_ref(wt->call);
@@ -492,8 +493,14 @@ static void unlink_trigger(struct event_trigger_data *data,
 			   struct trace_event_file *file)
 {
 	list_del_rcu(&data->list);
-	trace_event_trigger_enable_disable(file, 0);
 	update_cond_flag(file);
+}
+
+static void disable_trigger(struct event_trigger_data *data,
+			    struct trace_event_file *file)
+{
+	unlink_trigger(data, file);
+	trace_event_trigger_enable_disable(file, 0);
 }
 
 static int reg_trigger(char *glob, struct event_trigger_data *data,
@@ -517,7 +524,7 @@ static void unreg_trigger(char *glob, struct event_trigger_data *test,
 
 	data = find_trigger(file, test->cmd_ops, test->private_data, is_meant);
 	if (data) {
-		unlink_trigger(data, file);
+		disable_trigger(data, file);
 		free_trigger(data);
 	}
 }
@@ -529,18 +536,22 @@ static int remove_trigger(struct wprobe_parse *p, struct event_command *cmd_ops)
 	data = find_trigger(p->file, cmd_ops, p->wt, is_meant);
 	if (!data)
 		return parse_error(p, p->start, NO_TRIGGER, -ENOENT);
-	unlink_trigger(data, p->file);
+	disable_trigger(data, p->file);
 	free_trigger(data);
 	return 0;
 }
 
-static int enable_softly(struct trace_event_file *file)
+/* Softly enables the watch event, and holds its registers whatever disables the event. */
+static int enable_softly(const struct wprobe_trigger *wt)
 {
-	int err = trace_event_enable_disable(file, 1, 1);
+	int err;
 
-	/* The failed call has incremented the count and set the flags: undo this. */
+	err = trace_event_enable_disable(wt->file, 1, 1);
 	if (err)
-		trace_event_enable_disable(file, 0, 1);
+		return err;
+	err = trace_wprobe_hold(wt->tw, wt->file->tr);
+	if (err)
+		trace_event_enable_disable(wt->file, 0, 1);
 	return err;
 }
 
@@ -558,7 +569,7 @@ static int hold_events(struct wprobe_parse *p)
 		return -EBUSY;
 	err = trace_event_try_get_ref(file->event_call) ? 0 : -EBUSY;
 	if (!err) {
-		err = enable_softly(file);
+		err = enable_softly(p->wt);
 		if (!err)
 			return 0;
 		trace_event_put_ref(file->event_call);

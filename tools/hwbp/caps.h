@@ -12,6 +12,12 @@ uint64_t caps_config_bit(const char *name);
 /* Number of registers of each CPU; 4, as on x86, if sysfs does not show it */
 unsigned int caps_registers(bool execute);
 
+/*
+ * Exits with a message if the kernel refuses even an event of hwbp itself: then a refusal
+ * is not about what the event is for.
+ */
+void caps_die_if_refused(void);
+
 /* Print a note if the kernel has found that breakpoints do not fire. */
 void caps_note_unverified(void);
 

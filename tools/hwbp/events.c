@@ -29,6 +29,7 @@
 #include "events.h"
 #include "holders.h"
 #include "rings.h"
+#include "tasks.h"
 #include "util.h"
 
 /* Pages of a ring buffer without and with copies of user stacks */
@@ -72,6 +73,7 @@ struct event {
  * @nr_events: number of @event
  * @events_room: capacity of @event
  * @failed: index of the place whose event could not be opened
+ * @samples: number of hits of each place that were read from the rings
  * @cpus: the CPUs that have rings, or any CPU for stat
  * @rings: ring buffers; NULL for stat
  */
@@ -85,6 +87,7 @@ struct events {
 	size_t nr_events;
 	size_t events_room;
 	size_t failed;
+	uint64_t *samples;
 	struct perf_cpu_map *cpus;
 	struct rings *rings;
 };
@@ -98,31 +101,28 @@ static void die_no_permission(const struct watch_options *opt, const struct targ
 	if (opt->kernel && paranoid > 1)
 		die("no permission to watch the kernel: %s below 2 (it is %ld)",
 		    "-k requires CAP_PERFMON or kernel.perf_event_paranoid", paranoid);
-	if (paranoid > 2)
-		die("no permission to use breakpoints: %s kernel.perf_event_paranoid of 2 or less (it is %ld)",
-		    "requires CAP_PERFMON or a", paranoid);
 	die("no permission to trace process %d: %s (%s)", t->pid,
-	    "it belongs to another user or has more privileges", strerror(err));
+	    "a thread of it belongs to another user or has more privileges", strerror(err));
 }
 
 static void die_open(const struct watch_options *opt, const struct location *loc,
-		     struct symbols *syms, const struct target *t, int err)
+		     struct symbols *syms, const struct target *t, int err, bool can_share)
 {
 	switch (err) {
 	case EACCES:
 	case EPERM:
+	case ENOSYS:
+		caps_die_if_refused();
 		if ((int64_t)loc->address < 0)
 			die("%s: no permission to watch a kernel address", loc->text);
 		die_no_permission(opt, t, err);
 		break;
 	case ENOSPC:
-		holders_die(loc, syms, t->pid, opt->access == ACCESS_X, opt->flexible);
+		holders_die(loc, syms, t->pid, opt->access == ACCESS_X, opt->flexible, can_share);
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
 		die("this kernel or machine has no hardware breakpoints");
-	case ENOSYS:
-		die("this kernel has no perf events");
 	case EMFILE:
 		die("too many open files: each thread needs one per CPU (see ulimit -n)");
 	case EINVAL:
@@ -203,8 +203,10 @@ static struct rings *open_rings(const struct watch_options *opt)
 	struct rings *rings = rings_new(RECORD_TYPES);
 	int err = rings_open(rings, &attr, 0);
 
-	if (err)
+	if (err) {
+		caps_die_if_refused();
 		die("cannot open a ring buffer: %s", strerror(err));
+	}
 	rings_map(rings, opt->callers ? RING_PAGES_STACKS : RING_PAGES);
 	return rings;
 }
@@ -350,6 +352,18 @@ static int open_threads(struct events *ev, const struct target *t)
 	return err;
 }
 
+/* Name the process by a thread that lives, which may exit before the event is open. */
+static int open_process(struct events *ev, const struct target *t, uint64_t config)
+{
+	int attempt, err = ESRCH;
+
+	for (attempt = 0; attempt < MAX_ATTEMPTS && err == ESRCH; attempt++) {
+		close_events(ev);
+		err = open_all_places(ev, tasks_live_thread(t->pid), config);
+	}
+	return err;
+}
+
 /*
  * Open one event per place for the whole process where the kernel has such events, else
  * one per place and thread. --children requires events that child processes inherit, which
@@ -363,7 +377,7 @@ static int open_target(struct events *ev, const struct target *t)
 
 	if (!process || ev->opt->children)
 		return open_threads(ev, t);
-	err = open_all_places(ev, t->pid, process);
+	err = open_process(ev, t, process);
 	if (err != EINVAL && err != EOPNOTSUPP) {
 		ev->process = true;
 		return err;
@@ -372,6 +386,26 @@ static int open_target(struct events *ev, const struct target *t)
 	if (ev->rings)
 		rings_discard(ev->rings);
 	return open_threads(ev, t);
+}
+
+/*
+ * Guaranteed events have failed with ENOSPC: try flexible ones. Open guaranteed ones again
+ * until the same one fails, because they hold registers, too.
+ */
+static bool can_share(struct events *ev, const struct target *t)
+{
+	uint64_t flexible = ev->opt->flexible ? 0 : caps_config_bit("flexible");
+	int err;
+
+	if (!flexible)
+		return false;
+	close_events(ev);
+	ev->attr.config |= flexible;
+	err = open_target(ev, t);
+	close_events(ev);
+	ev->attr.config &= ~flexible;
+	open_target(ev, t);
+	return !err;
 }
 
 struct events *events_open(const struct watch_options *opt, const struct location *locs,
@@ -383,6 +417,7 @@ struct events *events_open(const struct watch_options *opt, const struct locatio
 	ev->opt = opt;
 	ev->locs = locs;
 	ev->nr_locs = nr;
+	ev->samples = xzalloc(nr * sizeof(*ev->samples));
 	/* An event per place, thread and CPU needs many file descriptors. */
 	raise_file_limit();
 	fill_attr(&ev->attr, opt);
@@ -395,7 +430,8 @@ struct events *events_open(const struct watch_options *opt, const struct locatio
 	if (err == EAGAIN)
 		die("process %d starts threads faster than hwbp can attach to them", t->pid);
 	if (err)
-		die_open(opt, &locs[ev->failed], syms, t, err);
+		die_open(opt, &locs[ev->failed], syms, t, err,
+			 err == ENOSPC && can_share(ev, t));
 	return ev;
 }
 
@@ -429,6 +465,18 @@ static void count_event(const struct events *ev, const struct event *event,
 	}
 }
 
+/*
+ * The kernel counts all records that found no room, which include those of threads and
+ * libraries. A hit before the event had a ring is not in the ring, either.
+ */
+static void count_lost(struct counts *counts, uint64_t samples)
+{
+	uint64_t missing = counts->hits > samples ? counts->hits - samples : 0;
+
+	if (counts->lost > missing)
+		counts->lost = missing;
+}
+
 void events_count(struct events *ev, struct counts *counts)
 {
 	size_t i;
@@ -436,6 +484,22 @@ void events_count(struct events *ev, struct counts *counts)
 	memset(counts, 0, ev->nr_locs * sizeof(*counts));
 	for (i = 0; i < ev->nr_events; i++)
 		count_event(ev, &ev->event[i], &counts[ev->event[i].loc]);
+	for (i = 0; i < ev->nr_locs; i++)
+		count_lost(&counts[i], ev->samples[i]);
+}
+
+void events_note_cpus(const struct events *ev)
+{
+	struct perf_cpu_map *online = perf_cpu_map__new_online_cpus();
+	struct perf_cpu cpu;
+	int i;
+
+	perf_cpu_map__for_each_cpu(cpu, i, online) {
+		if (ev->rings && !perf_cpu_map__has(ev->cpus, cpu))
+			note("CPU %d was added during the watch: hits on it are not shown",
+			     cpu.cpu);
+	}
+	perf_cpu_map__put(online);
 }
 
 void events_close(struct events *ev)
@@ -505,7 +569,7 @@ static size_t find_loc(const struct events *ev, uint64_t address)
 	return 0;
 }
 
-static void handle_sample(const struct events *ev, const struct perf_event_header *header,
+static void handle_sample(struct events *ev, const struct perf_event_header *header,
 			  const struct event_ops *ops, void *arg)
 {
 	const struct sample *sample = (const void *)(header + 1);
@@ -519,6 +583,7 @@ static void handle_sample(const struct events *ev, const struct perf_event_heade
 		.loc = find_loc(ev, sample->addr),
 	};
 
+	ev->samples[hit.loc]++;
 	hit.kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	if (parse_user_regs(ev, header, &user))
 		hit.user = &user;
@@ -574,7 +639,7 @@ static void handle_map(const struct perf_event_header *header, const struct even
 
 /* Argument of handle_record() */
 struct consumer {
-	const struct events *ev;
+	struct events *ev;
 	const struct event_ops *ops;
 	void *arg;
 };

@@ -70,7 +70,8 @@ struct event_ops {
  * @hits: number of accesses
  * @enabled_ns: time for which the watched threads ran
  * @running_ns: part of @enabled_ns in which the place had a register
- * @lost: number of hits for which a ring buffer had no room
+ * @lost: number of hits for which a ring buffer had no room; complete when all records
+ *	  have been read
  */
 struct counts {
 	uint64_t hits;
@@ -99,6 +100,8 @@ struct rings *events_rings(const struct events *ev);
 
 /* Fill in @counts of each place. */
 void events_count(struct events *ev, struct counts *counts);
+/* Print a note for each online CPU whose hits are not recorded. */
+void events_note_cpus(const struct events *ev);
 /* Close all events, which ends the watch. */
 void events_close(struct events *ev);
 

@@ -157,12 +157,12 @@ static char *join_lines(const struct holders *holders)
 	return xasprintf("%s\n  and %zu more (see hwbp slots)", text, holders->nr - shown);
 }
 
-static const char *advice(bool flexible)
+static const char *advice(bool can_share)
 {
-	if (flexible)
-		return "close one of these: guaranteed breakpoints leave no register to flexible ones";
-	if (caps_config_bit("flexible"))
+	if (can_share)
 		return "close one of these, or use -F to share the registers that are left";
+	if (caps_config_bit("flexible"))
+		return "close one of these: guaranteed breakpoints leave no register to flexible ones";
 	return "close one of these; this kernel cannot share registers (no format/flexible)";
 }
 
@@ -191,7 +191,7 @@ static void die_with_holders(struct holders *holders, const char *what, const ch
 }
 
 void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,
-		 bool flexible)
+		 bool flexible, bool can_share)
 {
 	struct holders holders = {
 		.syms = syms,
@@ -201,7 +201,7 @@ void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bo
 	};
 
 	die_with_holders(&holders, xasprintf("%s: no debug register available in process %d",
-					     loc->text, pid), advice(flexible));
+					     loc->text, pid), advice(can_share));
 }
 
 void holders_die_wide(const char *place, bool execute)

@@ -23,6 +23,7 @@
  *   slots         parse the list of claims and registers in debugfs
  *   slots_report  output of slots
  *   holders       explain that no register is available
+ *   tracefs       watch events of trace, and those that killed runs have left
  *   text          record changes of kernel text
  *   text_names    symbols of kernel text that changes
  *   text_report   output of text

@@ -131,6 +131,8 @@ static void die_ambiguous(const struct spec *spec, const struct symbol_list *lis
 
 static void check_type(const struct spec *spec, const struct symbol *sym, enum access access)
 {
+	if (sym->type == STT_FUNC && access != ACCESS_X && !spec->len)
+		die("'%s' is a function: watch its execution with -x", spec->name);
 	if (sym->type == STT_TLS)
 		die("'%s' is thread-local: its address differs between threads", spec->name);
 	if (sym->type == STT_GNU_IFUNC)
@@ -233,6 +235,7 @@ void location_die_unknown(const char *text, const struct watch_options *opt,
 		die("no symbol '%s' in %s, but there is '%s'", spec.name, program, near.name);
 	if (!nr)
 		die("no symbol '%s' in %s", spec.name, program);
-	die("no symbol '%s' in %s or its %u libraries%s", spec.name, program, nr,
+	die("no symbol '%s' in %s or its %u %s%s", spec.name, program, nr,
+	    nr == 1 ? "library" : "libraries",
 	    opt->cmd ? " (for a library that is loaded later, use -p once it is)" : "");
 }

@@ -364,6 +364,12 @@ void report_unmapped(struct report *rep, uint64_t start, uint64_t len)
 
 /* ---- counts ---- */
 
+/* False if the program ran, but the place was not watched: its hits are not known. */
+static bool was_watched(const struct counts *counts)
+{
+	return counts->hits || counts->running_ns || !counts->enabled_ns;
+}
+
 /* Part of the time for which a place was watched, in percent */
 static double share_of(const struct counts *counts)
 {
@@ -466,10 +472,16 @@ static void print_scaled(const struct report *rep, const struct counts *counts)
 	fprintf(rep->out, "counts are scaled: the places were watched for a part of the time\n");
 	fprintf(rep->out, "%11s %11s  %-*s  %s\n", "SCALED", "HITS", rep->place_width, "PLACE",
 		"WATCHED");
-	for (i = 0; i < rep->nr_locs; i++)
+	for (i = 0; i < rep->nr_locs; i++) {
+		if (!was_watched(&counts[i])) {
+			fprintf(rep->out, "%11s %11s  %-*s  not watched\n", "-", "-",
+				rep->place_width, rep->locs[i].text);
+			continue;
+		}
 		fprintf(rep->out, "%11" PRIu64 " %11" PRIu64 "  %-*s  %.2f%%\n",
 			scale(counts[i].hits, &counts[i]), counts[i].hits, rep->place_width,
 			rep->locs[i].text, share_of(&counts[i]));
+	}
 }
 
 static void print_spot(const struct report *rep, const struct spot *spot, uint64_t total)
@@ -547,8 +559,13 @@ static void json_counts(const struct report *rep, const struct location *loc,
 	struct json json = json_begin(rep->out, "count");
 
 	json_string(&json, "place", loc->text);
-	json_u64(&json, "hits", counts->hits);
-	json_u64(&json, "scaled", scale(counts->hits, counts));
+	if (was_watched(counts)) {
+		json_u64(&json, "hits", counts->hits);
+		json_u64(&json, "scaled", scale(counts->hits, counts));
+	} else {
+		json_string(&json, "hits", NULL);
+		json_string(&json, "scaled", NULL);
+	}
 	json_seconds(&json, "enabled", counts->enabled_ns);
 	json_seconds(&json, "running", counts->running_ns);
 	json_u64(&json, "lost", counts->lost);
@@ -597,12 +614,14 @@ static void print_counts(const struct report *rep, const struct location *loc,
 
 	if (rep->nr_locs > 1)
 		fprintf(rep->out, "%-*s  ", rep->place_width, loc->text);
+	if (!was_watched(counts)) {
+		fprintf(rep->out, "not watched; threads ran %.6f s\n", counts->enabled_ns / 1e9);
+		return;
+	}
 	fprintf(rep->out, "%" PRIu64 " hit%s; threads ran %.6f s, watched %.6f s of it (%.2f%%)",
 		counts->hits, plural(counts->hits), counts->enabled_ns / 1e9,
 		counts->running_ns / 1e9, share);
-	if (!counts->running_ns && counts->enabled_ns)
-		fprintf(rep->out, "; never watched");
-	else if (share < FULL_SHARE)
+	if (share < FULL_SHARE)
 		fprintf(rep->out, "; scaled: %" PRIu64, scale(counts->hits, counts));
 	fputc('\n', rep->out);
 }
@@ -684,8 +703,13 @@ static void live_counts(const struct report *rep, const struct counts *counts, F
 	}
 	if (shown < rep->nr_locs)
 		qsort(list, rep->nr_locs, sizeof(*list), by_live_hits);
-	for (i = 0; i < shown; i++)
-		fprintf(text, "%11" PRIu64 "  %s\n", list[i].hits, rep->locs[list[i].loc].text);
+	for (i = 0; i < shown; i++) {
+		if (was_watched(&counts[list[i].loc]))
+			fprintf(text, "%11" PRIu64, list[i].hits);
+		else
+			fprintf(text, "%11s", "not watched");
+		fprintf(text, "  %s\n", rep->locs[list[i].loc].text);
+	}
 	live_rest(text, rep->nr_locs - shown);
 	free(list);
 }

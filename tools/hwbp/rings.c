@@ -24,6 +24,9 @@
 /* Attempts to open an event on each online CPU while CPUs go offline */
 #define MAX_ATTEMPTS	10
 
+/* List of the CPUs that are there, online or not */
+#define PRESENT		"/sys/devices/system/cpu/present"
+
 /* A record that was copied out of its ring buffer, to be sorted by time */
 struct record {
 	uint64_t time;
@@ -34,7 +37,7 @@ struct record {
 /**
  * struct rings - events that own ring buffers
  * @types: types of records to keep
- * @evlist: one event, open on each online CPU
+ * @evlist: one event, open on each CPU
  * @evsel: that event
  * @map: ring buffers by CPU, owned by @evlist
  * @nr_maps: number of @map
@@ -89,11 +92,25 @@ struct rings *rings_new(uint64_t types)
 	return rings;
 }
 
+/*
+ * A thread can have events of all CPUs that are present: those of a CPU that is offline
+ * work as soon as it is online. Events of all threads require a CPU that is online.
+ */
+static struct perf_cpu_map *choose_cpus(pid_t tid)
+{
+	char *present = tid >= 0 ? read_line_of(PRESENT) : NULL;
+	struct perf_cpu_map *cpus = present ? perf_cpu_map__new(present) :
+					      perf_cpu_map__new_online_cpus();
+
+	free(present);
+	return cpus;
+}
+
 /* Returns 0 or an errno. */
 static int try_open(struct rings *rings, struct perf_event_attr *attr, pid_t tid)
 {
 	struct perf_thread_map *threads = perf_thread_map__new_dummy();
-	struct perf_cpu_map *cpus = perf_cpu_map__new_online_cpus();
+	struct perf_cpu_map *cpus = choose_cpus(tid);
 	int err;
 
 	rings->evlist = perf_evlist__new();

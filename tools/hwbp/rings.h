@@ -49,8 +49,8 @@ void raise_file_limit(void);
 struct rings *rings_new(uint64_t types);
 
 /*
- * Open one event per online CPU, for the thread @tid, 0 for this process, or for all
- * threads if @tid is -1. Returns 0 or an errno.
+ * Open one event per CPU, for the thread @tid, 0 for this process, or for all threads on
+ * the online CPUs if @tid is -1. Returns 0 or an errno.
  */
 int rings_open(struct rings *rings, struct perf_event_attr *attr, pid_t tid);
 

@@ -582,19 +582,9 @@ bool slots_same_pids(void)
 
 pid_t slots_process_of(pid_t pid, bool same_pids)
 {
-	char *name = xasprintf("/proc/%d/status", pid);
-	FILE *f = same_pids ? fopen(name, "re") : NULL;
-	pid_t process = pid;
-	char line[256];
+	long process = same_pids ? read_status(pid, "Tgid") : -1;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Tgid: %d", &process) == 1)
-			break;
-	}
-	if (f)
-		fclose(f);
-	free(name);
-	return process;
+	return process > 0 ? process : pid;
 }
 
 /* "456 (hwbp)", or "456" if the task has exited */

@@ -20,6 +20,7 @@
 
 #include "access.h"
 #include "symbols.h"
+#include "tasks.h"
 #include "util.h"
 
 /* Reads of the maps of a process that is in exec(), one each ten milliseconds */
@@ -49,7 +50,7 @@ struct mapped {
  * @stale: some of @maps have not been reported to @dwfl
  * @removed: a file that was reported to @dwfl is no longer mapped
  * @program: path of the program
- * @pid: process; files are looked up below its /proc/PID/root first
+ * @pid: process or thread of it; files are looked up below its /proc/PID/root first
  * @maps: mapped files, the program first
  * @nr_maps: number of @maps
  * @capacity: capacity of @maps
@@ -133,11 +134,13 @@ static int open_mapped(const struct symbols *syms, const char *path)
 	/* O_NONBLOCK: the path may now name a pipe, and open() would wait. */
 	int fd, flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 	char *proc;
+	pid_t tid;
 
 	if (!syms->pid)
 		return open(path, flags);
-	proc = is_program(syms, path) ? xasprintf("/proc/%d/exe", syms->pid) :
-					xasprintf("/proc/%d/root%s", syms->pid, path);
+	tid = tasks_live_thread(syms->pid);
+	proc = is_program(syms, path) ? xasprintf("/proc/%d/exe", tid) :
+					xasprintf("/proc/%d/root%s", tid, path);
 	fd = open(proc, flags);
 	free(proc);
 	return fd >= 0 ? fd : open(path, flags);
@@ -241,9 +244,9 @@ void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_
 }
 
 /* Path of the program, as in /proc/PID/maps */
-static char *read_exe(pid_t pid)
+static char *read_exe(pid_t tid)
 {
-	char *link = xasprintf("/proc/%d/exe", pid);
+	char *link = xasprintf("/proc/%d/exe", tid);
 	char path[PATH_MAX];
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 
@@ -261,7 +264,8 @@ static char *read_exe(pid_t pid)
  */
 static int read_maps(struct symbols *syms, pid_t pid)
 {
-	char *name = xasprintf("/proc/%d/maps", pid);
+	pid_t tid = tasks_live_thread(pid);
+	char *name = xasprintf("/proc/%d/maps", tid);
 	char *line = NULL;
 	bool files = false;
 	size_t size = 0;
@@ -270,7 +274,7 @@ static int read_maps(struct symbols *syms, pid_t pid)
 
 	syms->pid = pid;
 	free(syms->program);
-	syms->program = read_exe(pid);
+	syms->program = read_exe(tid);
 	f = fopen(name, "re");
 	err = f ? 0 : errno;
 	free(name);
@@ -307,8 +311,11 @@ static void die_without_maps(pid_t pid, int err)
 	case ENOENT:
 	case ESRCH:
 		die("process %d has no program: it has exited or is a kernel thread", pid);
-	default:
+	case EACCES:
+	case EPERM:
 		die("no permission to read the maps of process %d: %s", pid, strerror(err));
+	default:
+		die("cannot read the maps of process %d: %s", pid, strerror(err));
 	}
 }
 
@@ -471,7 +478,7 @@ static void search_module(const struct search *search, Dwfl_Module *mod)
 			continue;
 		new.module = mod;
 		new.name = (char *)name;
-		new.file = (char *)(local && file ? file : module);
+		new.file = (char *)(local && file && *file ? file : module);
 		new.address = addr;
 		new.size = sym.st_size;
 		new.type = GELF_ST_TYPE(sym.st_info);

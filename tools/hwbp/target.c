@@ -12,6 +12,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,9 +47,19 @@ static void kill_unreleased(void)
 
 static void open_pidfd(struct target *t)
 {
+	bool filtered;
+	int err;
+
 	t->pidfd = syscall(SYS_pidfd_open, t->pid, 0);
-	if (t->pidfd < 0)
+	if (t->pidfd >= 0)
+		return;
+	/* EINVAL: all threads have exited. */
+	if (errno == ESRCH || errno == EINVAL)
 		die("no such process: %d", t->pid);
+	err = errno;
+	filtered = (err == EPERM || err == ENOSYS) && has_seccomp_filter();
+	die("cannot wait for the end of process %d: pidfd_open: %s%s", t->pid, strerror(err),
+	    filtered ? " (a seccomp filter may be the reason)" : "");
 }
 
 /* ---- launch ---- */
@@ -67,6 +79,78 @@ static void run_child(char **cmd, int go, int failed)
 	_exit(EXIT_NO_COMMAND);
 }
 
+/* The file that execvp() finds; to be freed */
+static char *find_command(const char *name)
+{
+	const char *dirs = getenv("PATH"), *path;
+	size_t len;
+	char *file;
+
+	for (path = dirs && !strchr(name, '/') ? dirs : ""; *path; path += len + !!path[len]) {
+		len = strcspn(path, ":");
+		file = xasprintf("%.*s%s%s", (int)len, path, len ? "/" : "", name);
+		if (!access(file, X_OK))
+			return file;
+		free(file);
+	}
+	return xstrdup(name);
+}
+
+/* The path after "#!", NULL if there is none; to be freed */
+static char *script_interpreter(const char *file)
+{
+	char *line = read_line_of(file), *path = NULL;
+	size_t start;
+
+	if (line && !strncmp(line, "#!", 2)) {
+		start = 2 + strspn(line + 2, " \t");
+		path = xasprintf("%.*s", (int)strcspn(line + start, " \t"), line + start);
+	}
+	free(line);
+	return path;
+}
+
+/* The dynamic loader of a program, NULL if there is none; to be freed */
+static char *elf_interpreter(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	char *path = NULL;
+	GElf_Phdr phdr;
+	size_t i, nr;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!elf || elf_getphdrnum(elf, &nr))
+		nr = 0;
+	for (i = 0; i < nr && !path; i++) {
+		if (!gelf_getphdr(elf, i, &phdr) || phdr.p_type != PT_INTERP ||
+		    phdr.p_filesz > PATH_MAX)
+			continue;
+		path = xzalloc(phdr.p_filesz + 1);
+		if (pread(fd, path, phdr.p_filesz, phdr.p_offset) < 0)
+			*path = '\0';
+	}
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+	return path;
+}
+
+/* ENOENT may mean that the file is there, but not its interpreter. */
+static void die_without_interpreter(const char *name)
+{
+	char *file = find_command(name), *interpreter = script_interpreter(file);
+
+	if (!interpreter)
+		interpreter = elf_interpreter(file);
+	if (interpreter && access(interpreter, F_OK))
+		die_status(EXIT_NO_COMMAND, "cannot run '%s': its interpreter %s does not exist",
+			   name, printable(interpreter));
+	free(interpreter);
+	free(file);
+}
+
 static void die_cannot_exec(const char *name, int failed)
 {
 	int err = 0;
@@ -74,6 +158,8 @@ static void die_cannot_exec(const char *name, int failed)
 	unreleased = 0;
 	if (read(failed, &err, sizeof(err)) != sizeof(err))
 		die("%s exited before it was started", name);
+	if (err == ENOENT)
+		die_without_interpreter(name);
 	die_status(err == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_EXEC, "cannot run '%s': %s",
 		   name, strerror(err));
 }
@@ -152,16 +238,37 @@ void target_release(struct target *t)
 
 /* ---- run to the entry point ---- */
 
+static bool is_64bit(pid_t pid)
+{
+	char *name = xasprintf("/proc/%d/exe", pid);
+	unsigned char ident[EI_NIDENT] = { 0 };
+	FILE *f = fopen(name, "re");
+
+	if (f && fread(ident, sizeof(ident), 1, f) != 1)
+		ident[EI_CLASS] = ELFCLASSNONE;
+	if (f)
+		fclose(f);
+	free(name);
+	return ident[EI_CLASS] == ELFCLASS64;
+}
+
+/* The words of the auxv have the size of those of the program. */
 static unsigned long read_entry(pid_t pid)
 {
+	size_t size = is_64bit(pid) ? sizeof(Elf64_auxv_t) : sizeof(Elf32_auxv_t);
 	char *name = xasprintf("/proc/%d/auxv", pid);
 	unsigned long entry = 0;
 	FILE *f = fopen(name, "re");
-	Elf64_auxv_t aux;
+	union {
+		Elf64_auxv_t aux64;
+		Elf32_auxv_t aux32;
+	} u;
 
-	while (f && fread(&aux, sizeof(aux), 1, f) == 1) {
-		if (aux.a_type == AT_ENTRY)
-			entry = aux.a_un.a_val;
+	while (f && fread(&u, size, 1, f) == 1) {
+		if (size == sizeof(u.aux64) && u.aux64.a_type == AT_ENTRY)
+			entry = u.aux64.a_un.a_val;
+		if (size == sizeof(u.aux32) && u.aux32.a_type == AT_ENTRY)
+			entry = u.aux32.a_un.a_val;
 	}
 	if (f)
 		fclose(f);
@@ -201,8 +308,7 @@ void target_run_to_entry(struct target *t)
 	struct user_regs_struct regs;
 	unsigned long word;
 
-	/* The auxv of a 32-bit program has another layout: leave it stopped at exec. */
-	if (!addr || addr >> 47)
+	if (!addr)
 		return;
 	errno = 0;
 	word = ptrace(PTRACE_PEEKTEXT, t->pid, addr, 0);
@@ -220,13 +326,15 @@ void target_run_to_entry(struct target *t)
 
 void target_attach(struct target *t, pid_t pid)
 {
-	char *name = xasprintf("/proc/%d/task", pid);
+	long process = read_status(pid, "Tgid");
 
 	t->launched = false;
 	t->pid = pid;
-	if (access(name, F_OK))
+	if (process < 0)
 		die("no such process: %d", pid);
-	free(name);
+	if (process != pid)
+		die("%d is a thread of process %ld: use -p %ld, which watches all its threads",
+		    pid, process, process);
 	open_pidfd(t);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Names of threads, and the processes that have executed another program. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tasks.h"
 #include "util.h"
@@ -95,6 +97,35 @@ bool tasks_runs_other(struct tasks *tasks, pid_t pid)
 	struct task *task = find(tasks, pid);
 
 	return task && task->runs_other;
+}
+
+/* A thread that has exited has no program. */
+static bool has_exited(const char *tid)
+{
+	char *link = xasprintf("/proc/%s/exe", tid);
+	bool exited = readlink(link, &(char){ 0 }, 1) < 0 && errno == ENOENT;
+
+	free(link);
+	return exited;
+}
+
+pid_t tasks_live_thread(pid_t pid)
+{
+	char *name = xasprintf("/proc/%d/task", pid);
+	DIR *dir = opendir(name);
+	struct dirent *entry;
+	pid_t tid = pid;
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || has_exited(entry->d_name))
+			continue;
+		tid = atoi(entry->d_name);
+		break;
+	}
+	if (dir)
+		closedir(dir);
+	free(name);
+	return tid;
 }
 
 struct tasks *tasks_new(pid_t pid)

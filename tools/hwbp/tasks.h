@@ -19,4 +19,11 @@ void tasks_exec(struct tasks *tasks, pid_t pid);
 const char *tasks_name(struct tasks *tasks, pid_t tid);
 bool tasks_runs_other(struct tasks *tasks, pid_t pid);
 
+/*
+ * A thread of the process @pid that has not exited, which is not always the main thread:
+ * /proc has no maps, no program and no root of a thread that has. Returns @pid if there
+ * is none.
+ */
+pid_t tasks_live_thread(pid_t pid);
+
 #endif

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "caps.h"
 #include "rings.h"
 #include "text.h"
 #include "util.h"
@@ -51,14 +52,14 @@ static void die_open(const struct text_options *opt, int err)
 	switch (err) {
 	case EACCES:
 	case EPERM:
+	case ENOSYS:
+		caps_die_if_refused();
 		die_no_permission(opt);
 		break;
 	case EINVAL:
 		if (opt->areas)
 			die("this kernel does not record areas of its text (attr.text_area)");
 		die("this kernel does not record changes of its text (attr.text_poke)");
-	case ENOSYS:
-		die("this kernel has no perf events");
 	case EMFILE:
 		die("too many open files: each CPU needs one (see ulimit -n)");
 	default:

@@ -2,6 +2,7 @@
 /* Messages, allocation and small files. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,29 @@ long read_paranoid(void)
 
 	free(line);
 	return level;
+}
+
+long read_status(pid_t pid, const char *field)
+{
+	char *name = xasprintf("/proc/%d/status", pid);
+	FILE *f = fopen(name, "re");
+	size_t len = strlen(field);
+	char line[256];
+	long n = -1;
+
+	while (f && n < 0 && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, field, len) && line[len] == ':')
+			n = atol(line + len + 1);
+	}
+	if (f)
+		fclose(f);
+	free(name);
+	return n;
+}
+
+bool has_seccomp_filter(void)
+{
+	return read_status(getpid(), "Seccomp") == SECCOMP_MODE_FILTER;
 }
 
 uint64_t now_ns(void)

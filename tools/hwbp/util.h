@@ -70,6 +70,12 @@ void flush_output(FILE *out);
 /* Value of kernel.perf_event_paranoid, 2 if it cannot be read */
 long read_paranoid(void);
 
+/* The number that follows "@field:" in /proc/@pid/status, -1 if there is none */
+long read_status(pid_t pid, const char *field);
+
+/* Returns true if a seccomp filter may refuse system calls of hwbp, as in a container. */
+bool has_seccomp_filter(void);
+
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t now_ns(void);
 

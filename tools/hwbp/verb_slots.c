@@ -2,6 +2,7 @@
 /* hwbp slots: show the breakpoints that hold the debug registers. */
 #include "options.h"
 #include "slots_report.h"
+#include "tracefs.h"
 #include "util.h"
 #include "verb.h"
 
@@ -43,6 +44,8 @@ static int run(int argc, const char **argv)
 	if (argc)
 		die("unexpected argument '%s' (see hwbp slots --help)", argv[0]);
 	slots_report(&opt);
+	if (!opt.from)
+		tracefs_note_left();
 	return 0;
 }
 

@@ -18,12 +18,9 @@
 #include "loop.h"
 #include "options.h"
 #include "slots.h"
+#include "tracefs.h"
 #include "util.h"
 #include "verb.h"
-
-#define TRACEFS		"/sys/kernel/tracing"
-#define EVENTS		TRACEFS "/dynamic_events"
-#define GROUP		"hwbp"
 
 /* Watch events in the README of tracefs */
 #define WATCH_EVENTS	"[r|w|rw]@<addr>[:<len>]"
@@ -31,6 +28,7 @@
 static const char *const usage[] = {
 	"hwbp trace [OPTION...] ACCESS@PLACE[:LEN]",
 	"hwbp trace [OPTION...] --set-on EVENT:FIELD [--clear-on EVENT[:FIELD]] ACCESS[+OFFSET][:LEN]",
+	"hwbp trace --clean",
 	"",
 	"Watch memory of the kernel with a watch event of tracefs, and print each access:",
 	"time in seconds, name and ID of the thread, CPU, watched address, value after the",
@@ -52,8 +50,10 @@ static const char *const usage[] = {
 	"        writes to offset 16 of the last object of 192 bytes, until it is freed",
 	"",
 	"This requires root, tracefs in " TRACEFS ", and a kernel with",
-	"CONFIG_WPROBE_EVENTS. The event takes one debug register of each CPU. The exit",
-	"status is 0, or 125 on failure.",
+	"CONFIG_WPROBE_EVENTS. The event takes one debug register of each CPU. --clean",
+	"removes the events of runs that were killed before they could do so.",
+	"",
+	"The exit status is 0, or 125 on failure.",
 	NULL
 };
 
@@ -66,6 +66,7 @@ static const char *const usage[] = {
  * @max_hits: end after this number of hits, 0 for no limit
  * @max_ns: end after this time, 0 for no limit
  * @json: print JSON
+ * @clean: only remove the events of runs that were killed
  * @name: name of the event
  * @instance: directory of the instance
  * @out: the report
@@ -80,6 +81,7 @@ struct trace {
 	uint64_t	max_hits;
 	uint64_t	max_ns;
 	bool		json;
+	bool		clean;
 	char		*name;
 	char		*instance;
 	FILE		*out;
@@ -87,19 +89,7 @@ struct trace {
 	struct loop	loop;
 };
 
-/* ---- small files ---- */
-
-static int put(const char *path, const char *text, int flags)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC | flags), err = 0;
-
-	if (fd < 0)
-		return errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = errno;
-	close(fd);
-	return err;
-}
+/* ---- messages of the kernel ---- */
 
 /* Last entry that the error log had before this run, with its time; or NULL */
 static char *old_error;
@@ -156,24 +146,21 @@ static void remove_trigger(const struct trace *t, const char *command, const cha
 	if (!path)
 		return;
 	text = xasprintf("!%s:" GROUP "/%s", command, t->name);
-	put(path, text, O_APPEND);
+	tracefs_put(path, text, O_APPEND);
 	free(text);
 	free(path);
 }
 
 static void remove_all(const struct trace *t)
 {
-	char *text = xasprintf("-:" GROUP "/%s", t->name);
 	char *enable = xasprintf("%s/events/" GROUP "/%s/enable", t->instance, t->name);
 
 	remove_trigger(t, "set_wprobe", t->set_on);
 	remove_trigger(t, "clear_wprobe", t->clear_on);
-	put(enable, "0", 0);
-	rmdir(t->instance);
-	if (put(EVENTS, text, O_APPEND))
+	tracefs_put(enable, "0", 0);
+	if (tracefs_remove(getpid()))
 		note("cannot remove the event " GROUP "/%s", t->name);
 	free(enable);
-	free(text);
 }
 
 static void fail(const struct trace *t, const char *dir, const char *what, int err)
@@ -237,7 +224,7 @@ static void define_event(struct trace *t)
 		text = xasprintf("w:" GROUP "/%s %s addr=$addr value=+0($addr):%s", t->name,
 				 place, value);
 	old_error = last_error(TRACEFS);
-	err = put(EVENTS, text, O_APPEND);
+	err = tracefs_put(EVENTS, text, O_APPEND);
 	if (err) {
 		char *says = kernel_says(TRACEFS);
 
@@ -284,7 +271,7 @@ static void add_trigger(struct trace *t, const char *command, const char *where)
 	offset = piece(t->spec, strchr(t->spec, '-') ? '-' : '+', ":");
 	text = xasprintf("%s:" GROUP "/%s%.*s%s%s", command, t->name, len, rest,
 			 len ? offset : "", rest + len);
-	err = put(path, text, O_APPEND);
+	err = tracefs_put(path, text, O_APPEND);
 	if (err)
 		fail(t, t->instance, xasprintf("cannot set a trigger on '%s'", where), err);
 	free(offset);
@@ -341,9 +328,10 @@ static void set_up(struct trace *t)
 	char *enable;
 	int err;
 
-	t->name = xasprintf("trace_%d", getpid());
-	t->instance = xasprintf(TRACEFS "/instances/hwbp_%d", getpid());
+	t->name = tracefs_event(getpid());
+	t->instance = tracefs_instance(getpid());
 	check_kernel(t);
+	tracefs_note_left();
 	define_event(t);
 	if (mkdir(t->instance, 0700))
 		fail(t, TRACEFS, t->instance, errno);
@@ -352,7 +340,7 @@ static void set_up(struct trace *t)
 	if (t->clear_on)
 		add_trigger(t, "clear_wprobe", t->clear_on);
 	enable = xasprintf("%s/events/" GROUP "/%s/enable", t->instance, t->name);
-	err = put(enable, "1", 0);
+	err = tracefs_put(enable, "1", 0);
 	if (err)
 		fail(t, t->instance, "cannot enable the event", err);
 	free(enable);
@@ -506,7 +494,7 @@ static void stop_tracing(const struct trace *t)
 {
 	char *path = xasprintf("%s/tracing_on", t->instance);
 
-	put(path, "0", 0);
+	tracefs_put(path, "0", 0);
 	free(path);
 }
 
@@ -539,6 +527,16 @@ static void check(const struct trace *t)
 		die("the place is ACCESS@PLACE[:LEN], not '%s'", t->spec);
 }
 
+static int clean(const struct trace *t)
+{
+	if (t->spec)
+		die("--clean takes no place");
+	check_kernel(t);
+	tracefs_remove_left();
+	flush_output(stdout);
+	return 0;
+}
+
 static void print_end(const struct trace *t)
 {
 	struct json json;
@@ -562,6 +560,7 @@ static int run(int argc, const char **argv)
 		OPT_STRING('o', "output", &t.output, "FILE",
 			   "write the report to FILE instead of standard output"),
 		OPT_BOOLEAN(0, "json", &t.json, "print JSON, one object per line"),
+		OPT_BOOLEAN(0, "clean", &t.clean, "remove the events of runs that were killed"),
 		OPT_STRING(0, "set-on", &t.set_on, "EVENT:FIELD",
 			   "at each EVENT, watch the address in FIELD"),
 		OPT_STRING(0, "clear-on", &t.clear_on, "EVENT[:FIELD]",
@@ -574,6 +573,8 @@ static int run(int argc, const char **argv)
 	t.spec = argc ? argv[0] : NULL;
 	if (argc > 1)
 		die("unexpected argument '%s' (see hwbp trace --help)", argv[1]);
+	if (t.clean)
+		return clean(&t);
 	check(&t);
 	t.out = open_output(t.output);
 	loop_begin(&t.loop, t.max_ns, -1);

@@ -248,9 +248,10 @@ static void finish(struct session *s)
 {
 	struct counts *counts = xzalloc(s->opt->nr_specs * sizeof(*counts));
 
+	events_note_cpus(s->events);
 	events_disable(s->events);
-	events_count(s->events, counts);
 	events_drain(s->events, UINT64_MAX, &ops, s);
+	events_count(s->events, counts);
 	if (s->opt->record)
 		report_places(s->report, counts);
 	else

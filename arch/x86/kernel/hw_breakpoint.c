@@ -147,9 +147,9 @@ DEFINE_PER_CPU(unsigned int, cpu_db_sections);
 
 /*
  * The breakpoints that the kernel debugger wants on every CPU, in slots that
- * perf does not use.  Changed only by hw_breakpoint_debugger_set(), while all
- * other CPUs are stopped, but a CPU that comes up may read them at the same
- * time.
+ * perf does not use.  Changed only by hw_breakpoint_debugger_set(), whose callers
+ * serialize. All other CPUs are stopped, or no debugger is registered; a CPU that
+ * comes up, or is not stopped, may read them at the same time.
  */
 static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
 static bool debugger_wants;
@@ -1230,7 +1230,7 @@ static bool overlaps(unsigned long addr, unsigned long end, const void *base,
 #define overlaps_percpu(addr, end, var, cpu)				\
 	overlaps(addr, end, per_cpu_ptr(&(var), cpu), sizeof(var))
 
-/* Static per-CPU data that the entry to #DB accesses before it clears DR7 */
+/* Static per-CPU data that the entry or exit of #DB accesses while DR7 is armed */
 static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 {
 	/* The GDT is also accessed through its writable mapping. */
@@ -1241,12 +1241,18 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
 	/* PCID flush mask for the switch of page tables */
 	if (overlaps_percpu(addr, end, cpu_tlbstate, cpu))
 		return true;
-	/* Read by local_db_save() and local_db_restore() */
+	/* Accessed by local_db_save(), local_db_restore() and hw_breakpoint_load() */
 	if (overlaps_percpu(addr, end, cpu_dr7, cpu) ||
 	    overlaps_percpu(addr, end, cpu_dr7_armed, cpu) ||
 	    overlaps_percpu(addr, end, cpu_dr7_changed, cpu) ||
-	    overlaps_percpu(addr, end, cpu_db_sections, cpu))
+	    overlaps_percpu(addr, end, cpu_db_sections, cpu) ||
+	    overlaps_percpu(addr, end, cpu_regs, cpu))
 		return true;
+#ifdef CONFIG_SMP
+	/* Read by hw_breakpoint_load_late() to find cpu_regs */
+	if (overlaps_percpu(addr, end, this_cpu_off, cpu))
+		return true;
+#endif
 	/* Read on the switch of IBRS */
 	if (overlaps_percpu(addr, end, x86_spec_ctrl_current, cpu))
 		return true;
@@ -1393,6 +1399,10 @@ static bool runs_in_entry(unsigned long addr)
 		"exc_debug", "exc_debug_kernel", "exc_nmi", "exc_machine_check",
 		"hw_breakpoint_load", "hw_breakpoint_load_late",
 		"__sev_es_ist_enter", "__sev_es_ist_exit",
+		/* Accesses to debug registers with CONFIG_PARAVIRT_XXL, and entries of Xen */
+		"pv_native_get_debugreg", "pv_native_set_debugreg",
+		"xen_get_debugreg", "xen_set_debugreg", "xen_hypercall_pv",
+		"xenpv_exc_debug", "xenpv_exc_nmi", "xenpv_exc_machine_check",
 		/* The way to a #DB in the kernel with FRED, outside of the entry text */
 		"asm_fred_entrypoint_kernel", "fred_entry_from_kernel", "fred_hwexc",
 		"fred_exc_debug",

@@ -14,6 +14,9 @@
  *
  * Until the accounting is set up the debugger is the only user of the registers
  * and makes no claims; kgdb_arch_late() makes those of the early breakpoints.
+ *
+ * When the debugger's I/O module is unregistered, kgdb_disarm_all_hw_break() disarms
+ * the breakpoints that are left and releases their claims.
  */
 
 #define pr_fmt(fmt) "KGDB: " fmt
@@ -31,6 +34,7 @@
 #include <linux/minmax.h>
 #include <linux/perf_event.h>
 #include <linux/printk.h>
+#include <linux/smp.h>
 
 #include <asm/hw_breakpoint.h>
 #include <asm/kgdb.h>
@@ -45,11 +49,14 @@
  * @claim: claim of the machine; not held before kgdb_arch_late()
  * @release_due: the breakpoint was removed, but @claim is still held
  * @claiming: kgdb_arch_late() is making @claim
+ * @disarmed: kgdb_disarm_all_hw_break() has disarmed the breakpoint, which has no claim
+ *	any more; the element is used until the debugger removes the breakpoint
  *
- * Changed while all other CPUs are stopped. Only release_claims() and claim_late()
- * run at other times: release_claims() releases @claim and clears @release_due,
- * claim_late() makes @claim. The debugger does not use an element while
- * @release_due is set, and does not set a breakpoint in one that is @claiming.
+ * Changed while all other CPUs are stopped. Only release_claims(), claim_late() and
+ * kgdb_disarm_all_hw_break() run at other times: release_claims() releases @claim and
+ * clears @release_due, claim_late() makes @claim, kgdb_disarm_all_hw_break() runs when no
+ * debugger is registered. The debugger does not use an element while @release_due is set,
+ * and does not set a breakpoint in one that is @claiming.
  */
 struct kgdb_breakpoint {
 	struct arch_hw_breakpoint	hw;
@@ -57,6 +64,7 @@ struct kgdb_breakpoint {
 	struct bp_claim			claim;
 	bool				release_due;
 	bool				claiming;
+	bool				disarmed;
 };
 
 static struct kgdb_breakpoint kgdb_bps[HBP_NUM];
@@ -131,6 +139,7 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 		return -1;
 
 	bp->hw = hw;
+	bp->disarmed = false;
 	bp->as_set = (struct bp_holder) {
 		.addr		= addr,
 		.len		= len,
@@ -218,6 +227,40 @@ void kgdb_correct_hw_break(void)
 	leave();
 }
 
+static void leave_on_cpu(void *unused)
+{
+	leave();
+}
+
+/*
+ * No debugger is registered, so none runs or is entered, but all CPUs run. A CPU that
+ * comes online meanwhile follows in kgdb_cpu_online().
+ *
+ * Keep the breakpoints themselves: the debugger remembers them, too. When kdb is entered
+ * again, it removes and sets them as usual, and would not set one that it cannot remove.
+ */
+void kgdb_disarm_all_hw_break(void)
+{
+	bool disarmed = false;
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++) {
+		if (!kgdb_bps[i].as_set.bp_type)
+			continue;
+		publish(&kgdb_bps[i], false);
+		kgdb_bps[i].disarmed = true;
+		disarmed = true;
+	}
+	if (!disarmed)
+		return;
+
+	on_each_cpu(leave_on_cpu, NULL, 1);
+	for (i = 0; i < HBP_NUM; i++) {
+		if (kgdb_bps[i].as_set.bp_type)
+			dbg_release_wide_bp_slot_late(&kgdb_bps[i].claim);
+	}
+}
+
 /*
  * The debugger does not stop a CPU that is not marked online yet, so a CPU that
  * comes up may have missed changes.
@@ -250,7 +293,7 @@ static void claim_late(struct kgdb_breakpoint *bp)
 	WRITE_ONCE(bp->claiming, true);
 	/* An NMI that stops this CPU later sees @claiming. */
 	barrier();
-	if (READ_ONCE(bp->as_set.bp_type) && !bp->claim.held &&
+	if (READ_ONCE(bp->as_set.bp_type) && !bp->disarmed && !bp->claim.held &&
 	    dbg_reserve_wide_bp_slot_late(&bp->claim, &bp->as_set))
 		pr_warn("no register available for early breakpoint at %lx\n",
 			bp->as_set.addr);

@@ -11,6 +11,15 @@ void kgdb_remove_all_hw_break(void);
 void kgdb_disable_hw_debug(struct pt_regs *regs);
 void kgdb_correct_hw_break(void);
 
+/**
+ * kgdb_disarm_all_hw_break - disarm what the debugger has set, on all CPUs
+ *
+ * Releases the claims, too. The debugger can still remove the breakpoints.
+ *
+ * Context: Process context; no debugger is registered.
+ */
+void kgdb_disarm_all_hw_break(void);
+
 #if IS_ENABLED(CONFIG_KUNIT)
 extern bool kgdb_makes_claims;
 #endif

@@ -78,6 +78,9 @@ bool arch_is_ptrace_breakpoint(const struct perf_event *bp)
 static int fill_type(struct perf_event_attr *attr, unsigned int ctl)
 {
 	attr->bp_len = dr7_ctl_bytes(ctl);
+	/* The code of 8 bytes is undefined on 32-bit processors. */
+	if (attr->bp_len > sizeof(long))
+		return -EINVAL;
 
 	switch (dr7_ctl_rw(ctl)) {
 	case DR_RW_EXECUTE:

@@ -218,7 +218,8 @@ int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
  * The breakpoint is set on every CPU: each CPU arms it when it leaves the debugger or
  * comes online. hw_breakpoint_trap() leaves its hits to the die chain.
  *
- * Context: Any; all other CPUs are stopped, so calls are serialized.
+ * Context: Any. The caller serializes calls: the debugger has stopped all other CPUs, or
+ * none is registered. Other CPUs may read the list at the same time.
  */
 void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint *hw);
 

@@ -723,6 +723,79 @@ static void debugger_breakpoint_that_is_removed_during_its_claim_keeps_none(stru
 }
 #endif
 
+static int no_char(void)
+{
+	return -1;
+}
+
+static void write_no_char(u8 c)
+{
+}
+
+static struct kgdb_io no_io = {
+	.name		= "x86_hw_breakpoint_debugger",
+	.read_char	= no_char,
+	.write_char	= write_no_char,
+};
+
+static void leave_all(void *unused)
+{
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave();
+}
+
+static void read_all(void *regs)
+{
+	dr_test_read_regs(regs);
+}
+
+/* Reads the registers of each online CPU, and expects @nr of them to be armed. */
+static void expect_armed_on_all_cpus(struct kunit *test, int nr)
+{
+	struct dr_test_regs regs;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		smp_call_function_single(cpu, read_all, &regs, 1);
+		KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), nr, "CPU %d", cpu);
+		KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "CPU %d", cpu);
+	}
+}
+
+static void debugger_that_is_unregistered_keeps_no_register(struct kunit *test)
+{
+	int i;
+
+	if (kgdb_register_io_module(&no_io))
+		kunit_skip(test, "another debugger is registered");
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM), 0);
+	KUNIT_EXPECT_EQ(test, kgdb_set_word(HBP_NUM + 1), 0);
+	on_each_cpu(leave_all, NULL, 1);
+	expect_armed_on_all_cpus(test, 2);
+	KUNIT_EXPECT_TRUE(test, hw_breakpoint_is_used());
+
+	kgdb_unregister_io_module(&no_io);
+	expect_armed_on_all_cpus(test, 0);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+	for (i = 0; i < HBP_NUM; i++)
+		dr_test_arm_word(test, i);
+	for (i = 0; i < HBP_NUM; i++)
+		dr_test_drop(test, i);
+
+	/* A debugger that comes back removes what it remembers, and sets it again. */
+	KUNIT_ASSERT_EQ(test, kgdb_register_io_module(&no_io), 0);
+	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM), 0);
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM + 1), 0);
+	KUNIT_EXPECT_EQ(test, kgdb_remove_word(HBP_NUM + 1), -1);
+	for (i = 0; i < HBP_NUM; i++)
+		KUNIT_EXPECT_EQ(test, kgdb_set_word(i), 0);
+	on_each_cpu(leave_all, NULL, 1);
+	expect_armed_on_all_cpus(test, HBP_NUM);
+	kgdb_unregister_io_module(&no_io);
+	kgdb_remove_all_hw_break();
+}
+
 static void debugger_breakpoint_address_is_aligned_down(struct kunit *test)
 {
 	unsigned long addr = (unsigned long)&dr_test_words[HBP_NUM];
@@ -766,6 +839,7 @@ static struct kunit_case x86_hw_breakpoint_debugger_test_cases[] = {
 	KUNIT_CASE(early_debugger_breakpoint_without_a_claim_works_and_is_removed),
 	KUNIT_CASE(debugger_breakpoint_is_refused_while_all_registers_are_claimed),
 	KUNIT_CASE(debugger_breakpoint_that_is_removed_during_its_claim_keeps_none),
+	KUNIT_CASE(debugger_that_is_unregistered_keeps_no_register),
 	KUNIT_CASE(debugger_breakpoint_address_is_aligned_down),
 #endif
 	{ }

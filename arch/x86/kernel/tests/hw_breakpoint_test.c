@@ -287,6 +287,7 @@ static void data_read_by_db_entry_is_refused(struct kunit *test)
 		expect_percpu_never_watched(test, cpu_dr7, cpu);
 		expect_percpu_never_watched(test, cpu_dr7_armed, cpu);
 		expect_percpu_never_watched(test, cpu_dr7_changed, cpu);
+		expect_percpu_never_watched(test, cpu_db_sections, cpu);
 #ifdef CONFIG_STACKPROTECTOR
 		expect_never_watched(test, "stack canary", cpu,
 				     &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
@@ -299,6 +300,7 @@ static void data_read_by_db_entry_is_refused(struct kunit *test)
 #ifdef CONFIG_SMP
 		expect_never_watched(test, "offset", cpu, &__per_cpu_offset[cpu],
 				     sizeof(__per_cpu_offset[cpu]));
+		expect_percpu_never_watched(test, this_cpu_off, cpu);
 #endif
 	}
 }

@@ -754,30 +754,80 @@ static void an_armed_slot_has_the_address_of_its_event(struct kunit *test)
 	KUNIT_EXPECT_GT(test, check.steps, 100);
 }
 
-/* ---- Cases: data that NMI entry accesses ---- */
+/* ---- Cases: data that the entry and exit of NMI and #DB access ---- */
 
 /**
  * struct scan - search for data that the entry or exit of NMI or #DB accesses
- * @nb: notifier of the die chain, called for each hit
- * @hw: watched ranges; the last one is not searched, but triggers a #DB
+ * @nb: notifier of the die chain, called for each hit of a watched range
+ * @hw: watched ranges
+ * @nr: number of watched ranges
+ * @trigger: breakpoints that cause a #DB, on one of two words
+ * @moves: number of times that @trigger was repointed
+ * @hits: number of hits of @trigger
+ * @reads: number of hits of watched ranges at which @trigger was repointed
+ * @repoint: repoint @trigger at each hit of a watched range, too
  * @bad: number of hits while the stack of NMI or #DB was in use
  * @ip: instruction pointer of the last such hit
  */
 struct scan {
 	struct notifier_block		nb;
-	struct arch_hw_breakpoint	hw[HBP_NUM];
+	struct arch_hw_breakpoint	hw[HBP_NUM - 1];
+	int				nr;
+	struct perf_event * __percpu	*trigger;
+	unsigned int			moves;
+	int				hits;
+	int				reads;
+	bool				repoint;
 	int				bad;
 	unsigned long			ip;
 };
 
 static bool nmi_due;
+static struct scan *scan_in_nmi;
+
+static struct perf_event_attr trigger_at(unsigned int word)
+{
+	return dr_test_watch(&dr_test_words[word % 2], sizeof(long), HW_BREAKPOINT_W);
+}
+
+/* In #DB and NMI: the exit has to load the registers. */
+static void move_trigger(struct scan *scan)
+{
+	struct perf_event_attr attr = trigger_at(++scan->moves);
+
+	modify_wide_hw_breakpoint_local(*this_cpu_ptr(scan->trigger), &attr);
+}
 
 static int scan_nmi(unsigned int type, struct pt_regs *regs)
 {
 	if (!READ_ONCE(nmi_due))
 		return NMI_DONE;
+	move_trigger(scan_in_nmi);
 	WRITE_ONCE(nmi_due, false);
 	return NMI_HANDLED;
+}
+
+/* Sends an NMI to this CPU. Returns false if it does not arrive. */
+static bool interrupt_by_nmi(void)
+{
+	int i;
+
+	WRITE_ONCE(nmi_due, true);
+	__apic_send_IPI_mask(cpumask_of(raw_smp_processor_id()), NMI_VECTOR);
+	for (i = 0; i < 1000000 && READ_ONCE(nmi_due); i++)
+		cpu_relax();
+
+	return !READ_ONCE(nmi_due);
+}
+
+static void scan_trigger_hit(struct perf_event *bp, struct perf_sample_data *data,
+			     struct pt_regs *regs)
+{
+	struct scan *scan = bp->overflow_handler_context;
+
+	scan->hits++;
+	move_trigger(scan);
+	interrupt_by_nmi();
 }
 
 static int scan_trap(struct notifier_block *nb, unsigned long val, void *data)
@@ -792,47 +842,83 @@ static int scan_trap(struct notifier_block *nb, unsigned long val, void *data)
 	if (dr_test_on_nmi_stack(args->regs) || dr_test_on_db_stack(args->regs)) {
 		scan->bad++;
 		scan->ip = args->regs->ip;
+	} else if (scan->repoint) {
+		scan->reads++;
+		move_trigger(scan);
 	}
 
 	return NOTIFY_STOP;
 }
 
-/* Trigger an NMI and a #DB. Returns false if the NMI does not arrive. */
-static bool trap_both(const struct scan *scan)
+/* A range may lie in a redzone of KASAN. */
+static noinline __no_sanitize_address void read_byte(const u8 *p)
 {
-	int i;
-
-	WRITE_ONCE(nmi_due, true);
-	__apic_send_IPI_mask(cpumask_of(raw_smp_processor_id()), NMI_VECTOR);
-	for (i = 0; i < 1000000 && READ_ONCE(nmi_due); i++)
-		cpu_relax();
-	/* If #DB entry accesses the same data, it would trap for ever. */
-	if (!scan->bad)
-		dr_test_write_word(HBP_NUM);
-
-	return !READ_ONCE(nmi_due);
+	READ_ONCE(*p);
 }
 
-/* Watches words from @addr with all registers but one, which triggers a #DB. */
-static bool scan_words(struct scan *scan, unsigned long addr, unsigned long end)
+/*
+ * Causes an NMI, a #DB for each watched range, and a #DB that an NMI interrupts; each of
+ * them repoints the trigger. Returns false if one does not come.
+ */
+static bool trap_all(struct scan *scan)
 {
-	bool came;
 	int i;
 
-	for (i = 0; i < HBP_NUM - 1; i++, addr += sizeof(long)) {
-		hw_breakpoint_debugger_set(i, NULL);
-		if (addr < end && !dr_test_parse(addr, sizeof(long), HW_BREAKPOINT_RW,
-						 &scan->hw[i]))
-			hw_breakpoint_debugger_set(i, &scan->hw[i]);
+	scan->hits = 0;
+	scan->reads = 0;
+	if (!interrupt_by_nmi())
+		return false;
+	/* If #DB entry or exit accesses the same data, it would trap for ever. */
+	if (scan->bad)
+		return true;
+	WRITE_ONCE(scan->repoint, true);
+	for (i = 0; i < scan->nr; i++)
+		read_byte((void *)scan->hw[i].address);
+	dr_test_write_word(0);
+	dr_test_write_word(1);
+	WRITE_ONCE(scan->repoint, false);
+
+	return READ_ONCE(scan->hits) && READ_ONCE(scan->reads) >= scan->nr;
+}
+
+/*
+ * Finds the first range from *@addr on that is not refused, and advances *@addr to its
+ * end: a word, or the part of one beside data that must not be watched.
+ */
+static bool next_range(unsigned long *addr, unsigned long end, struct arch_hw_breakpoint *hw)
+{
+	unsigned long len;
+
+	for (; *addr < end; ++*addr) {
+		for (len = sizeof(long); len; len /= 2) {
+			if (!IS_ALIGNED(*addr, len) || *addr + len > end ||
+			    dr_test_parse(*addr, len, HW_BREAKPOINT_RW, hw))
+				continue;
+			*addr += len;
+			return true;
+		}
+	}
+
+	return false;
+}
+
+/* Watches ranges from *@addr on with all registers but that of the trigger. */
+static bool scan_ranges(struct scan *scan, unsigned long *addr, unsigned long end)
+{
+	bool came;
+
+	for (scan->nr = 0; scan->nr < HBP_NUM - 1; scan->nr++) {
+		if (!next_range(addr, end, &scan->hw[scan->nr]))
+			break;
+		hw_breakpoint_debugger_set(scan->nr, &scan->hw[scan->nr]);
 	}
 
 	local_irq_disable();
 	hw_breakpoint_debugger_leave();
-	came = trap_both(scan);
+	came = trap_all(scan);
 	dr_test_debugger_leaves_with(dr_test_no_list);
 	local_irq_enable();
 
-	hw_breakpoint_debugger_set(HBP_NUM - 1, &scan->hw[HBP_NUM - 1]);
 	return came;
 }
 
@@ -842,14 +928,16 @@ static void scan_range(struct kunit *test, struct scan *scan, const char *what,
 	unsigned long addr = ALIGN((unsigned long)base, sizeof(long));
 	unsigned long end = (unsigned long)base + size;
 
-	for (; addr < end; addr += (HBP_NUM - 1) * sizeof(long)) {
+	while (addr < end) {
+		unsigned long from = addr;
+
 		scan->bad = 0;
-		if (!scan_words(scan, addr, end)) {
-			KUNIT_FAIL(test, "no NMI arrived");
+		if (!scan_ranges(scan, &addr, end)) {
+			KUNIT_FAIL(test, "no NMI or no #DB came");
 			break;
 		}
-		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx (%pS): accessed by %pS",
-				    what, addr - (unsigned long)base, (void *)addr,
+		KUNIT_EXPECT_EQ_MSG(test, scan->bad, 0, "%s + 0x%lx (%pS), %lu bytes: used by %pS",
+				    what, from - (unsigned long)base, (void *)from, addr - from,
 				    (void *)scan->ip);
 		cond_resched();
 	}
@@ -904,31 +992,46 @@ static int scan_operands(struct kunit *test, struct scan *scan, const char *star
 	return nr;
 }
 
+static struct scan *scan_begin(struct kunit *test)
+{
+	struct scan *scan = kunit_kzalloc(test, sizeof(*scan), GFP_KERNEL);
+	struct perf_event_attr attr = trigger_at(0);
+
+	KUNIT_ASSERT_NOT_NULL(test, scan);
+	scan->trigger = register_wide_hw_breakpoint(&attr, scan_trigger_hit, scan);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(scan->trigger));
+	scan_in_nmi = scan;
+	scan->nb.notifier_call = scan_trap;
+	scan->nb.priority = INT_MAX;
+	register_die_notifier(&scan->nb);
+
+	return scan;
+}
+
+static void scan_end(struct scan *scan)
+{
+	unregister_die_notifier(&scan->nb);
+	unregister_wide_hw_breakpoint(scan->trigger);
+}
+
 /*
  * An NMI may interrupt a #DB, and a second #DB would overwrite the frame of the first:
- * data that can be watched must be accessed only while DR7 is clear.
+ * data that can be watched must be accessed only while DR7 is clear. The exit of an NMI
+ * and of a #DB that have repointed a breakpoint loads all registers.
  */
-static void nmi_entry_accesses_no_data_that_can_be_watched(struct kunit *test)
+static void entry_and_exit_access_no_data_that_can_be_watched(struct kunit *test)
 {
 	struct dr_test *f = test->priv;
 	struct scan *scan;
 	int err;
 
+	scan = scan_begin(test);
 	err = register_nmi_handler(NMI_LOCAL, scan_nmi, NMI_FLAG_FIRST, "x86_hw_breakpoint");
-	KUNIT_ASSERT_EQ(test, err, 0);
-
-	scan = kunit_kzalloc(test, sizeof(*scan), GFP_KERNEL);
-	if (!scan) {
-		unregister_nmi_handler(NMI_LOCAL, "x86_hw_breakpoint");
-		KUNIT_FAIL(test, "no memory");
+	if (err) {
+		scan_end(scan);
+		KUNIT_FAIL(test, "no handler of NMIs: %d", err);
 		return;
 	}
-	dr_test_parse((unsigned long)&dr_test_words[HBP_NUM], 8, HW_BREAKPOINT_W,
-		      &scan->hw[HBP_NUM - 1]);
-	hw_breakpoint_debugger_set(HBP_NUM - 1, &scan->hw[HBP_NUM - 1]);
-	scan->nb.notifier_call = scan_trap;
-	scan->nb.priority = INT_MAX;
-	register_die_notifier(&scan->nb);
 
 	scan_range(test, scan, "per-CPU data", (void *)__per_cpu_start + per_cpu_offset(f->cpu),
 		   __per_cpu_end - __per_cpu_start);
@@ -937,10 +1040,7 @@ static void nmi_entry_accesses_no_data_that_can_be_watched(struct kunit *test)
 			0);
 
 	unregister_nmi_handler(NMI_LOCAL, "x86_hw_breakpoint");
-	unregister_die_notifier(&scan->nb);
-	local_irq_disable();
-	dr_test_debugger_leaves_with(dr_test_no_list);
-	local_irq_enable();
+	scan_end(scan);
 }
 
 /* ---- Cases: the causes of a #DB ---- */
@@ -1151,17 +1251,20 @@ static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 
 /* ---- The suite ---- */
 
+/* An interruption at each instruction: a debug kernel has five times as many of them. */
+#define VERY_SLOW	{ .speed = KUNIT_SPEED_VERY_SLOW }
+
 static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_two_ranges),
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_masks),
 	KUNIT_CASE(restore_writes_a_mask_again),
 	KUNIT_CASE(debugger_change_at_any_instruction_of_restore_is_armed),
-	KUNIT_CASE(repoint_during_move_of_another_breakpoint_is_applied),
-	KUNIT_CASE(repoint_during_change_of_another_breakpoint_is_applied),
-	KUNIT_CASE_SLOW(repoint_during_change_of_another_mask_is_applied),
+	KUNIT_CASE_ATTR(repoint_during_move_of_another_breakpoint_is_applied, VERY_SLOW),
+	KUNIT_CASE_ATTR(repoint_during_change_of_another_breakpoint_is_applied, VERY_SLOW),
+	KUNIT_CASE_ATTR(repoint_during_change_of_another_mask_is_applied, VERY_SLOW),
 	KUNIT_CASE(cpu_dr7_covers_dr7_at_each_instruction),
 	KUNIT_CASE(an_armed_slot_has_the_address_of_its_event),
-	KUNIT_CASE_SLOW(nmi_entry_accesses_no_data_that_can_be_watched),
+	KUNIT_CASE_SLOW(entry_and_exit_access_no_data_that_can_be_watched),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
 	KUNIT_CASE(dr6_bit_of_a_disarmed_slot_is_ignored),
 	KUNIT_CASE(each_dr6_bit_is_a_hit_of_its_slot),

@@ -758,6 +758,15 @@ void bp_spin(int ms)
 		;
 }
 
+int bp_rounds(int rounds)
+{
+	static int slow = -1;
+
+	if (slow < 0)
+		slow = !access("/proc/lockdep", F_OK);
+	return slow ? (rounds + 3) / 4 : rounds;
+}
+
 long bp_nr_sleeps(void)
 {
 	struct rusage usage;

@@ -292,6 +292,9 @@ __u64 bp_now(clockid_t clock);
  */
 bool bp_has_patience(__u64 start);
 
+/* A quarter of @rounds on a kernel with lockdep, which is slow; else all of them. */
+int bp_rounds(int rounds);
+
 /* Runs for that many milliseconds, without a system call that sleeps. */
 void bp_spin(int ms);
 

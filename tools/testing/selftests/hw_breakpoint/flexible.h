@@ -96,10 +96,10 @@ bool within(double a, double b, double percent, double more);
 /* ------------------------------------------------------------------- the load */
 
 /*
- * How steady a load was: its speed in intervals of BP_SLOTS rotations, which is how
- * long an event keeps its register on average.
+ * How steady a load was: its speed in stretches of one rotation, which is how long an
+ * event keeps its register if many others wait.
  */
-#define STRETCH_NS	(BP_SLOTS * INTERVAL_NS)
+#define STRETCH_NS	INTERVAL_NS
 
 struct steadiness {
 	__u64 start;

@@ -252,6 +252,10 @@ test_unknown_symbol()
 	run "$hwbp" watch nothere -p $threads
 	refused "no symbol 'nothere'"
 	threads_finish 20
+	watch nothere -- "$programs/shelf"
+	refused "no symbol 'nothere' in .*/shelf or its 3 libraries "
+	watch nothere -- "$programs/lone"
+	refused "no symbol 'nothere' in .*/lone or its 1 library "
 }
 
 test_length_that_the_hardware_lacks()
@@ -280,6 +284,8 @@ test_places_that_cannot_be_watched()
 	refused "thread-local"
 	watch -x counter -- "$programs/tick"
 	refused "is data"
+	watch tick_read -- "$programs/tick"
+	refused "'tick_read' is a function: watch its execution with -x"
 	watch -x memcpy -- "$programs/tick"
 	refused "resolved at run time"
 	watch 0xffffffff81000000:8 -- "$programs/tick"
@@ -298,6 +304,34 @@ test_no_such_process_or_program()
 	refused "cannot run .*No such file" 127
 	run "$hwbp" watch counter -- /etc/passwd
 	refused "cannot run .*Permission denied" 126
+	threads_start 5
+	thread=$(ls "/proc/$threads/task" | tail -n 1)
+	run "$hwbp" watch total -p "$thread"
+	refused "$thread is a thread of process $threads: use -p $threads"
+	threads_finish 20
+}
+
+test_no_interpreter()
+{
+	printf '#! /nowhere/shell -x\n' >"$tmp/hwbp_script"
+	chmod +x "$tmp/hwbp_script"
+	run "$hwbp" watch counter -- "$tmp/hwbp_script"
+	refused "cannot run '$tmp/hwbp_script': its interpreter /nowhere/shell does not exist" 127
+	run env PATH="$PATH:$tmp" "$hwbp" watch counter -- hwbp_script
+	refused "cannot run 'hwbp_script': its interpreter /nowhere/shell does not exist" 127
+	run "$hwbp" watch counter -- "$programs/no_loader"
+	refused "cannot run .*/no_loader': its interpreter nowhere does not exist" 127
+}
+
+# ENOSYS, EPERM and EMFILE of pidfd_open()
+test_no_pidfd()
+{
+	for errno in 38 1 24; do
+		run "$programs/refuse" pidfd_open $errno "$hwbp" watch counter -- "$programs/tick"
+		refused "cannot wait for the end of process [0-9]*: pidfd_open: "
+		grep -q "filter may be the reason" "$err" && filter=yes || filter=no
+		equal $filter "$([ $errno = 24 ] && echo no || echo yes)" "filter at errno $errno"
+	done
 }
 
 test_command_line_errors()

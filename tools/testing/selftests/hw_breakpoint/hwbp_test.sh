@@ -128,6 +128,14 @@ watch_in_background()
 	wait_for " of .*(pid " "$report" "$watcher"
 }
 
+# Prints the process ID of hwbp itself: some versions of timeout(1) start the command as a
+# child, others become the command.
+hwbp_pid()
+{
+	cat /proc/[0-9]*/stat 2>/dev/null |
+		awk -v pid="$watcher" '$2 == "(hwbp)" && ($1 == pid || $4 == pid) { print $1 }'
+}
+
 watch_ended()
 {
 	status=0

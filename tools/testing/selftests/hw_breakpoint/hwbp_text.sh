@@ -518,4 +518,76 @@ test_trace_names_the_holders()
 	hold_end
 }
 
+# Starts hwbp trace with the arguments; $traced is its process, and its event is enabled.
+trace_start()
+{
+	watch_start trace "$@"
+	for _ in $(seq 600); do
+		traced=$(hwbp_pid)
+		event=$tracing/instances/hwbp_$traced/events/hwbp/trace_$traced
+		grep -qs 1 "$event/enable" && return
+		sleep 0.1
+	done
+	complain "the event is not enabled: $(cat "$err")"
+}
+
+# There are $1 notes about the event of $traced.
+notes_are()
+{
+	equal "$(grep -c "^hwbp: note: .* pid $traced was killed.* --clean' removes it$" "$err")" \
+	      "$1" "notes"
+}
+
+# Runs hwbp trace with the arguments, kills it, and removes what it has left.
+kill_and_clean()
+{
+	trace_start "$@"
+	kill -9 $traced
+	wait $watcher
+	run "$hwbp" slots
+	status_is 0
+	grep -q "^  claim .* kernel hwbp/trace_$traced$" "$out" || complain "$(cat "$out")"
+	notes_are 1
+	run "$hwbp" trace -n 1 w@jiffies
+	status_is 0
+	notes_are 1
+	run "$hwbp" trace --clean
+	status_is 0
+	equal "$(cat "$out")" "removed hwbp/trace_$traced" "output"
+	! grep hwbp $tracing/dynamic_events || complain "events are left"
+	equal "$(ls $tracing/instances)" "" "instances"
+	run "$hwbp" slots
+	! grep "hwbp/trace_" "$out" || complain "claims are left"
+	notes_are 0
+}
+
+# The triggers hold the event, too. No object has that size.
+test_trace_of_a_run_that_was_killed()
+{
+	can_trace && can_list || return
+	kill_and_clean x@$probed
+	kill_and_clean --set-on "kmem:kmem_cache_alloc:ptr if bytes_alloc == 7" \
+		       --clear-on kmem:kmem_cache_free:ptr w+16:8
+}
+
+# In another pid namespace no process has the number of the run.
+test_trace_of_a_run_that_goes_on()
+{
+	can_trace || return
+	trace_start x@$probed
+	run "$hwbp" trace --clean
+	status_is 0
+	notes_are 0
+	run unshare -p -f "$hwbp" trace --clean
+	status_is 0
+	grep -q "^hwbp: note: cannot remove .* hwbp/trace_$traced: .* busy$" "$err" ||
+		complain "$(cat "$err")"
+	kill -TERM $watcher
+	watch_ended
+	status_is 0
+	! grep hwbp $tracing/dynamic_events || complain "events are left"
+	run "$hwbp" trace --clean w@jiffies
+	refused "--clean takes no place"
+}
+
 run_tests "$@"

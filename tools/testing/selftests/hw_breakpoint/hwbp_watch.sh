@@ -70,6 +70,18 @@ test_variable_of_a_library()
 	[ "$(stat_count "$report")" -ge 1 ] || complain "stdout was not read"
 }
 
+test_variable_of_a_library_of_a_32_bit_program()
+{
+	if [ ! -x "$programs/shelf_32" ]; then
+		skip="the 32-bit program was not built"
+		return
+	fi
+	watch shelf_level -- "$programs/shelf_32"
+	status_is 0
+	hits_are 4
+	equal "$(counts | awk '{ print $4 }')" "[libshelf_32.so]" "library"
+}
+
 test_libraries_that_come_and_go()
 {
 	watch plugged -- "$programs/plugins"
@@ -159,6 +171,31 @@ test_more_places_than_registers()
 	near 1 "^ *[0-9]+ +[0-9]+  many[.]. +[0-9.]+%$" 2000
 	near 1 "^ *[0-9]+ +[0-9.]+%  many[.]. +write_all" 2000
 	equal "$(counts | awk '{ print $3 }' | sort | xargs)" "$places" "places"
+}
+
+# Without a rotation, four of six places are watched: nothing is known about the other two,
+# which is not a count of 0.
+test_places_that_are_not_watched()
+{
+	can_multiplex || return
+	old=$(cat $pmu/perf_event_mux_interval_ms)
+	echo 100000 >$pmu/perf_event_mux_interval_ms
+	run "$hwbp" stat -o "$report" $places -- "$programs/many" 100
+	status_is 0
+	equal "$(grep -c "100 hits; threads ran .*(100.00%)$" "$report")" 4 "watched places"
+	equal "$(grep -c "^many[.].  not watched; threads ran 0[.][0-9]* s$" "$report")" 2 \
+	      "places that are not watched"
+	watch $places -- "$programs/many" 100
+	status_is 0
+	grep -q "^400 hits at 4 places" "$report" || complain "$(tail -n 20 "$report")"
+	equal "$(grep -c "^ *- *-  many[.].  not watched$" "$report")" 2 \
+	      "places that are not watched"
+	run "$hwbp" stat --json -o "$report" $places -- "$programs/many" 100
+	status_is 0
+	equal "$(grep -c '"count".*"hits": 100, "scaled": 100, ' "$report")" 4 "watched, JSON"
+	equal "$(grep -c '"count".*"hits": null, "scaled": null, .*"running": 0[.]0*,' "$report")" 2 \
+	      "not watched, JSON"
+	echo "$old" >$pmu/perf_event_mux_interval_ms
 }
 
 # With one place the breakpoint has its register all the time, even if it is flexible.
@@ -300,6 +337,21 @@ test_attach_to_a_process_without_a_program()
 	refused "process 2 has no program: it has exited or is a kernel thread"
 }
 
+test_attach_to_a_process_whose_main_thread_has_exited()
+{
+	for verb in watch stat; do
+		program_start leader
+		watch_in_background $verb led -p $threads
+		grep -q " of led at .*, in .*/leader (pid $threads)$" "$report" ||
+			complain "$(cat "$report")"
+		program_finish
+		watch_ended
+		status_is 0
+		[ $verb = stat ] || hits_are 10
+		[ $verb = watch ] || equal "$(stat_count "$report")" 10 "hits"
+	done
+}
+
 test_attached_program_runs_on_after_the_limit()
 {
 	threads_start 25
@@ -371,6 +423,64 @@ test_many_hits_are_shown_or_counted_as_lost()
 	equal "$(($(hits | wc -l) + ${lost:-0}))" 5000 "hits shown and lost"
 }
 
+# Writes to spare in the main thread of $threads, on CPU 1, which is online.
+tap_on_cpu_1()
+{
+	taskset -p 2 $threads >/dev/null
+	echo tap >&9
+}
+
+test_watch_of_a_cpu_that_comes_online()
+{
+	cpu=/sys/devices/system/cpu/cpu1/online
+	if [ ! -w $cpu ]; then
+		skip="CPU 1 cannot go offline"
+		return
+	fi
+	for option in "" --children; do
+		threads_start 5
+		echo 0 >$cpu
+		watch_in_background watch $option spare:8 -n 1 -p $threads
+		echo 1 >$cpu
+		tap_on_cpu_1
+		watch_ended
+		status_is 0
+		[ ! -s "$err" ] || complain "message '$(cat "$err")'"
+		equal "$(hits | awk '{ print $4, $5 }' | sed 's/+.*//')" "1 tap" "hit"
+		threads_finish 20
+	done
+}
+
+# CPU 1 is one that the list of CPUs does not have when the watch begins.
+test_note_of_a_cpu_that_is_added()
+{
+	echo 0 >"$tmp/present"
+	threads_start 5
+	run unshare -m sh -c "mount --bind '$tmp/present' /sys/devices/system/cpu/present &&
+			      exec '$hwbp' watch -o '$report' -t 0.1 total -p $threads"
+	status_is 0
+	equal "$(grep -c "^hwbp: note: CPU 1 was added during the watch: hits on it " "$err")" 1 "notes"
+	threads_finish 20
+}
+
+# hwbp is stopped while the buffers of all CPUs fill up. When the threads exit, there is no room for
+# the records of that, either.
+test_only_hits_are_counted_as_lost_hits()
+{
+	rounds=$((2500 * $(nproc)))
+	threads_start $rounds
+	watch_in_background watch total -p $threads
+	stopped=$(hwbp_pid)
+	kill -STOP $stopped
+	threads_finish $((4 * rounds))
+	kill -CONT $stopped
+	watch_ended
+	status_is 0
+	lost=$(awk '/ lost: a buffer was full/ { print $1 }' "$report")
+	[ "${lost:-0}" -ge 100 ] || complain "lost: '$lost'"
+	equal "$(($(hits | wc -l) + ${lost:-0}))" $((4 * rounds)) "hits shown and lost"
+}
+
 test_child_is_watched_with_children_until_it_executes_another_program()
 {
 	watch --children mark -- "$programs/fork_exec"
@@ -410,6 +520,12 @@ test_accesses_of_the_kernel_with_k()
 	equal "$(counts | awk '{ print $4 }')" "[kernel]" "place"
 }
 
+# The last line of a message about holders ends like this.
+advice_is()
+{
+	tail -n 1 "$err" | grep -q "^  close one of these.*$1$" || complain "'$(cat "$err")'"
+}
+
 # hwbp claims all registers of the threads of $threads.
 holders_are_named()
 {
@@ -418,10 +534,10 @@ holders_are_named()
 	equal "$(grep -c "^  perf [0-9]* (hwbp): process $threads (threads), w of 8 bytes at .* (spare" \
 		 "$err")" 4 "holders"
 	grep -q "all 4 are claimed:$" "$err" || complain "'$(cat "$err")'"
-	grep -q "or use -F to share" "$err" || complain "'$(cat "$err")'"
+	advice_is "guaranteed breakpoints leave no register to flexible ones"
 	run "$hwbp" stat -F -o "$report" total -p $threads
 	refused_with_holders
-	grep -q "leave no register to flexible ones" "$err" || complain "'$(cat "$err")'"
+	advice_is "guaranteed breakpoints leave no register to flexible ones"
 	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' stat total -p $threads"
 	refused_with_holders
 	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
@@ -475,6 +591,32 @@ test_all_registers_taken()
 	done
 }
 
+# Claims of a program, places, and whether -F would do
+test_advice_to_share_registers()
+{
+	can_multiplex || return
+	while IFS='|' read -r claims places share; do
+		hold_start $claims
+		run "$hwbp" stat $places -p "$holder"
+		refused_with_holders
+		if [ "$share" = yes ]; then
+			advice_is ", or use -F to share the registers that are left"
+			run "$hwbp" stat -F $places -t 0.01 -p "$holder"
+			status_is 0
+		else
+			advice_is ": guaranteed breakpoints leave no register to flexible ones"
+			run "$hwbp" stat -F $places -t 0.01 -p "$holder"
+			refused_with_holders
+		fi
+		hold_end
+	done <<-'END'
+	guaranteed:task guaranteed:task guaranteed:task guaranteed:task|held|no
+	guaranteed:task guaranteed:task guaranteed:task flexible:task|held|yes
+	guaranteed:task guaranteed:task guaranteed:task|held second_thread|yes
+	guaranteed:process guaranteed:process guaranteed:cpu@0 guaranteed:cpu@0|held|no
+	END
+}
+
 test_no_right()
 {
 	run "$programs/as_nobody" "$hwbp" watch counter -p $$
@@ -486,6 +628,39 @@ test_no_right()
 	status_is 0
 	equal "$(grep -c 'tick_write.*tick\.c' "$out")" 6 "lines of the report"
 	echo "$old_paranoid" >$paranoid
+}
+
+# Runs the verbs that open events with the command in front, and expects the message $1.
+all_refused()
+{
+	what=$1
+	shift
+	for verb in "watch counter" "stat counter" "text -q"; do
+		run "$@" "$hwbp" $verb -- "$programs/tick"
+		refused "no permission to use perf events: $what"
+	done
+}
+
+test_events_refused_by_a_level_of_paranoia()
+{
+	echo 3 >$paranoid
+	run "$programs/as_nobody" "$hwbp" stat counter -- "$programs/tick"
+	if [ "$status" -eq 0 ]; then
+		skip="this kernel does not know a perf_event_paranoid of 3"
+	else
+		all_refused "requires CAP_SYS_ADMIN or a kernel.perf_event_paranoid of 2 or less (it is 3)" \
+			    "$programs/as_nobody"
+	fi
+	echo "$old_paranoid" >$paranoid
+}
+
+test_events_refused_by_a_filter_of_system_calls()
+{
+	# EPERM, EACCES, ENOSYS
+	for errno in 1 13 38; do
+		all_refused "a seccomp filter refuses perf_event_open" \
+			    "$programs/refuse" perf_event_open $errno
+	done
 }
 
 test_slots_of_this_machine()

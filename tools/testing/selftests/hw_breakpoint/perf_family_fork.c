@@ -6,7 +6,7 @@
  */
 #include "family.h"
 
-#define ROUNDS	16
+#define ROUNDS	bp_rounds(16)
 
 FIXTURE(born)
 {

@@ -110,9 +110,10 @@ TEST_F(flexible, mapped_page_has_no_cap_user_time)
 /*
  * Two groups use all registers, so the group that counted last is the one that runs. A
  * rotation took place after the last look that saw the other group run. The timer may
- * fire late, and then fires in time for the next rotation, but never early: so n
- * rotations take at least n - 1 intervals. The timer is not always late: at least one
- * interval is not much longer than it should be.
+ * fire late, and then fires in time for the next rotation, but never early. If another
+ * task runs on the CPU, that rotates the groups, too, after a quarter of an interval at the
+ * earliest: so n rotations take at least n - 1 such quarters. The timer is not always late:
+ * at least one interval is not much longer than it should be.
  */
 static void expect_intervals(struct __test_metadata *_metadata, struct events *e, int ms)
 {
@@ -145,7 +146,7 @@ static void expect_intervals(struct __test_metadata *_metadata, struct events *e
 		began = last[0].enabled;
 	}
 	EXPECT_LE(10, rotations);
-	EXPECT_LE(0.99 * (rotations - 1) * interval, now[0].enabled - first);
+	EXPECT_LE(0.24 * (rotations - 1) * interval, now[0].enabled - first);
 	EXPECT_GE(interval + 50000000, shortest);
 }
 

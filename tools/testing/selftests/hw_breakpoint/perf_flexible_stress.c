@@ -159,7 +159,7 @@ TEST_F(hotplug, cpu_comes_and_goes_while_tasks_open_and_close)
 
 /* ======================================================================= stress */
 
-#define ROUNDS	40
+#define ROUNDS	bp_rounds(40)
 
 /*
  * Sixteen flexible breakpoints, and guaranteed ones that are opened, count exactly, and

@@ -373,4 +373,33 @@ TEST_F(attr, kernel_address_needs_privilege)
 	EXPECT_EQ(0, bp_stop(&w));
 }
 
+static int change_mode_as_nobody(void *arg)
+{
+	struct permission *p = arg;
+
+	if (bp_modify(p->fd, &p->kernel) != -EPERM)
+		return 1;
+	return bp_modify(p->fd, &p->attr) == -EINVAL ? 0 : 2;
+}
+
+/* A change that is refused anyway has the error that open has for these attributes. */
+TEST_F(attr, kernel_address_needs_privilege_whatever_else_changes)
+{
+	struct permission p;
+
+	BP_NEED_ROOT();
+	p.fd = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, p.fd);
+	p.attr = self->attr;
+	p.attr.exclude_kernel = 0;
+	p.kernel = p.attr;
+	p.kernel.bp_addr = KERNEL_ADDR;
+
+	EXPECT_EQ(0, bp_as_nobody(change_mode_as_nobody, &p));
+	EXPECT_EQ(-EINVAL, bp_modify(p.fd, &p.kernel));
+	EXPECT_EQ(-EINVAL, bp_modify(p.fd, &p.attr));
+	hit(FIRST_BYTE, 3);
+	EXPECT_EQ(3, count(_metadata, p.fd));
+}
+
 TEST_HARNESS_MAIN

@@ -51,7 +51,7 @@ TEST_F(process, each_of_1000_existing_threads_counts)
 	EXPECT_EQ(THREADS, bp_count(self->fd));
 }
 
-#define ROUNDS		30
+#define ROUNDS		bp_rounds(30)
 #define CREATORS	4
 
 struct churn;

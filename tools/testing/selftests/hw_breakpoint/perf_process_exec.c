@@ -4,7 +4,9 @@
  *
  * The rule: an event of the process ends before the program starts, as an event of a
  * single thread does, whichever thread calls exec. It counts nothing of the program, and
- * its register is free. A program that the owner may watch is watched.
+ * its register is free. A program that the owner may watch is watched. An event of a
+ * thread goes on if the program is dumpable, an event of a process only if the credentials
+ * of its owner permit it.
  *
  * Not built as ia32 program, as perf_process_event.c.
  */
@@ -15,6 +17,7 @@
 
 #define STORES		7
 #define IMAGE		"PERF_PROCESS_EXEC"
+#define SUID_DUMPABLE	"/proc/sys/fs/suid_dumpable"
 
 /* The new program */
 static __attribute__((constructor)) void image(void)
@@ -47,6 +50,7 @@ FIXTURE_VARIANT(exec)
 	mode_t mode;
 	bool by_leader;
 	bool watched;
+	bool suid_dumpable;
 	int status;
 };
 
@@ -88,6 +92,21 @@ FIXTURE_VARIANT_ADD(exec, of_a_setuid_program_by_the_leader)
 FIXTURE_VARIANT_ADD(exec, of_a_setuid_program_by_a_thread)
 {
 	.mode		= 04755,
+	.status		= 20,
+};
+
+FIXTURE_VARIANT_ADD(exec, of_a_setuid_program_that_is_dumpable_by_the_leader)
+{
+	.mode		= 04755,
+	.by_leader	= true,
+	.suid_dumpable	= true,
+	.status		= 20,
+};
+
+FIXTURE_VARIANT_ADD(exec, of_a_setuid_program_that_is_dumpable_by_a_thread)
+{
+	.mode		= 04755,
+	.suid_dumpable	= true,
 	.status		= 20,
 };
 
@@ -143,6 +162,8 @@ FIXTURE_SETUP(exec)
 	self->shared = bp_map_shared();
 	ASSERT_NE(NULL, self->shared);
 	ASSERT_EQ(0, copy_program(self->shared->program, variant->mode));
+	if (variant->suid_dumpable)
+		ASSERT_EQ(0, bp_write_file(SUID_DUMPABLE, "1"));
 	self->pid = bp_fork();
 	ASSERT_LE(0, self->pid);
 	if (!self->pid)
@@ -155,6 +176,8 @@ FIXTURE_TEARDOWN(exec)
 {
 	if (self->shared)
 		unlink(self->shared->program);
+	if (variant->suid_dumpable)
+		bp_write_file(SUID_DUMPABLE, "0");
 	bp_teardown(_metadata);
 }
 
@@ -199,6 +222,8 @@ TEST_F(exec, ends_events_that_their_owner_may_not_have)
 		.fd		= -1,
 		.task_fd	= -1,
 	};
+	bool task_watched = variant->watched || variant->suid_dumpable;
+	int slots = BP_SLOTS - variant->watched - task_watched;
 	long long hits = variant->watched ? STORES : 0;
 	pthread_t thread;
 	int status;
@@ -212,10 +237,9 @@ TEST_F(exec, ends_events_that_their_owner_may_not_have)
 	ASSERT_TRUE(WIFSTOPPED(status));
 
 	EXPECT_EQ(hits, bp_count(owner.fd));
-	EXPECT_EQ(hits, bp_count(owner.task_fd));
-	EXPECT_EQ(variant->watched ? BP_SLOTS - 2 : BP_SLOTS, bp_free_slots(self->pid, -1));
-	EXPECT_EQ(variant->watched ? BP_SLOTS - 2 : BP_SLOTS,
-		  bp_free_slots_with(&owner.attr, self->pid, -1));
+	EXPECT_EQ(task_watched ? STORES : 0, bp_count(owner.task_fd));
+	EXPECT_EQ(slots, bp_free_slots(self->pid, -1));
+	EXPECT_EQ(slots, bp_free_slots_with(&owner.attr, self->pid, -1));
 	/* An event that has ended does not come back. */
 	bp_enable(owner.fd);
 	EXPECT_EQ(hits, bp_count(owner.fd));

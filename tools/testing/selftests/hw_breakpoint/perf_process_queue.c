@@ -465,7 +465,7 @@ TEST_F(queue, exec_drops_the_hits_of_all_threads)
 /* -------------------------------------------------------------------------- storms */
 
 #define STORM_THREADS		16
-#define ROUNDS			60
+#define ROUNDS			bp_rounds(60)
 
 struct storm {
 	int fd;

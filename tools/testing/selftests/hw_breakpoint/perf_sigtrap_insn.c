@@ -288,15 +288,30 @@ TEST_F(insn, each_event_signals_in_a_single_step)
 struct tracee {
 	int events;
 	bool blocked;
+	bool calls;
 };
 
-/* Hits count_insn once; the exit status is the number of signals. */
+static int seen_in_first;
+
+/* The first handler calls the kernel while the other hits wait for its end. */
+static void call_in_handler(int nr)
+{
+	if (nr)
+		return;
+	syscall(__NR_getppid);
+	seen_in_first = nr_seen;
+}
+
+/*
+ * Hits count_insn once; the exit status is the number of signals, or of those that came
+ * before the end of the first handler if this calls the kernel.
+ */
 static int tracee(void *arg)
 {
 	struct tracee *t = arg;
 	int n = 0;
 
-	in_handler = NULL;
+	in_handler = t->calls ? call_in_handler : NULL;
 	syscall(__NR_close_range, 3, ~0U, 0);
 	for (int i = 0; i < t->events; i++)
 		CHECK(watch_insn(count_insn, DATA(i)) >= 0);
@@ -307,7 +322,9 @@ static int tracee(void *arg)
 	count_func(&n);
 	if (t->blocked)
 		unblock();
-	return n == 1 ? nr_seen : 100;
+	if (n != 1)
+		return 100;
+	return t->calls ? seen_in_first : nr_seen;
 }
 
 static pid_t start_tracee(struct __test_metadata *_metadata, struct tracee *t)
@@ -418,6 +435,41 @@ TEST_F(insn, tracer_sees_hits_made_while_blocked)
 	trace_hits(_metadata, &t, 0);
 	queue = true;
 	trace_hits(_metadata, &t, 1);
+}
+
+static void expect_stop(struct __test_metadata *_metadata, pid_t pid, int sig)
+{
+	int status;
+
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	EXPECT_EQ(sig, WSTOPSIG(status));
+}
+
+/*
+ * A tracer that sets the mask at the end of a system call: the tracee returns from this
+ * stop without a look at its signals unless one is pending.
+ */
+TEST_F(insn, tracer_unblocks_the_others)
+{
+	struct tracee t = { .events = variant->nr, .calls = true };
+	pid_t pid = start_tracee(_metadata, &t);
+	__u64 no_signals = 0;
+
+	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD));
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0, 0));
+	expect_stop(_metadata, pid, SIGTRAP);
+	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, pid, 0, SIGTRAP));
+	expect_stop(_metadata, pid, SIGTRAP | 0x80);
+	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, pid, 0, 0));
+	expect_stop(_metadata, pid, SIGTRAP | 0x80);
+	ASSERT_EQ(0, ptrace(PTRACE_SETSIGMASK, pid, sizeof(no_signals), &no_signals));
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0, 0));
+	for (int i = 1; i < t.events; i++) {
+		expect_stop(_metadata, pid, SIGTRAP);
+		ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0, SIGTRAP));
+	}
+	EXPECT_EQ(t.events, bp_wait(pid));
 }
 
 struct stops {

@@ -9,7 +9,7 @@
 #include "bp_test.h"
 
 #define NR_TASKS	6
-#define ROUNDS		150
+#define ROUNDS		bp_rounds(150)
 
 static char mem[4096] __aligned(4096);
 

@@ -4,8 +4,6 @@
 # expect: @[*]: 5
 # expect: @: 5
 # expect: hit by target
-counter=$(./target address counter)
-add_one=$(./target address add_one)
 target='comm == "target"'
 in_user='reg("ip") < 0x500000'
 bpftrace -e 'interval:ms:1 { exit(); }' >"$tmp/needs" 2>&1 || {

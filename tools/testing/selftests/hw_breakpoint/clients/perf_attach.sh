@@ -2,7 +2,6 @@
 # Counting in a program that runs
 # expect: 2,mem:*
 # expect: exit 0
-counter=$(./target address counter)
 mkfifo "$tmp/lines"
 ./target wait <"$tmp/lines" >"$tmp/answers" &
 pid=$!

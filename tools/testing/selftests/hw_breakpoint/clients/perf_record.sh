@@ -3,9 +3,6 @@
 # expect: target mem:0x*:w:u: * add_one
 # expect: target mem:0x*:x:u:
 # expect: 2 *third * add_one
-counter=$(./target address counter)
-pair=$(./target address pair)
-add_one=$(./target address add_one)
 record() { perf record -q -o "$tmp/data" "$@" 2>&1; }
 script() { perf script -i "$tmp/data" "$@" 2>&1; }
 

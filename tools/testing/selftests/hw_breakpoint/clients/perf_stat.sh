@@ -6,13 +6,6 @@
 # expect: *(No space left on device)*
 # expect: <not supported>,mem:*:r:u
 counts() { perf stat -x, "$@" 2>&1 | cut -d, -f1,3; }
-counter=$(./target address counter)
-mirror=$(./target address mirror)
-table=$(./target address table)
-pair=$(./target address pair)
-text=$(./target address text)
-word=$(./target address word)
-add_one=$(./target address add_one)
 
 counts -e mem:$counter:w:u ./target count 5
 counts -e mem:$counter:rw:u ./target count 5

@@ -4,7 +4,6 @@
 # expect: --- SIGTRAP {*si_code=TRAP_PERF, *} ---
 # expect: > */target(add_one+*
 # expect: signals 3
-counter=$(./target address counter)
 strace -v -f -o "$tmp/trace" -e trace=perf_event_open perf stat -e mem:$counter:w:u ./target count 1 >/dev/null 2>&1
 grep -a bp_addr "$tmp/trace" | sed 's/^[0-9]* *//'
 strace -e trace=perf_event_open -e signal=SIGTRAP ./target sigtrap 2>&1

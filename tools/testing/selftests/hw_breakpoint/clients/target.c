@@ -4,7 +4,6 @@
  * known order, so that the output of a client is the same in each run. Built without
  * optimization, at a fixed address.
  *
- *   target address NAME   print the address of a variable or function
  *   target count N        add_one() increments counter N times
  *   target steps          all of the below, in the order of main()
  *   target fork           a child increments counter, then the parent does
@@ -269,39 +268,10 @@ static void signal_myself(void)
 	printf("signals %d\n", (int)signals);
 }
 
-static const struct {
-	const char *name;
-	const void *address;
-} symbols[] = {
-	{ "counter", &counter },
-	{ "mirror", &mirror },
-	{ "table", table },
-	{ "pair", &pair },
-	{ "text", text },
-	{ "word", &word },
-	{ "add_one", add_one },
-	{ "read_back", read_back },
-};
-
-static int print_address(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
-		if (strcmp(symbols[i].name, name))
-			continue;
-		printf("%p\n", symbols[i].address);
-		return 0;
-	}
-	return 1;
-}
-
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "steps";
 
-	if (!strcmp(what, "address"))
-		return argc > 2 ? print_address(argv[2]) : 2;
 	if (!strcmp(what, "count"))
 		count(argc > 2 ? atol(argv[2]) : 1);
 	else if (!strcmp(what, "fork"))

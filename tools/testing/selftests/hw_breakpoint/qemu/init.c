@@ -22,11 +22,6 @@
  *
  *   UPTIME SUITES-DONE SUITES PASSED FAILED NAME
  *
- * The port org.hwbp.host, where there is one, brings the clock of time limits:
- * the seconds that the host has given to the emulator, counted in full while
- * nothing else had the host's CPU.  Without that port time limits use the clock
- * of the guest.
- *
  * This program records the subtests of each suite and how the suite ended (the
  * "# hwbp: end" line); the script verdict evaluates both on the host.  The ok or
  * not ok of a suite is only the summary that KTAP requires.
@@ -61,7 +56,6 @@
 
 #define SUITES_FILE	"/etc/hwbp/suites"
 #define ARGV_FILE	"/etc/hwbp/argv"
-#define LIST_TESTS	"/etc/hwbp/list_tests"
 #define KUNIT_DIR	"/sys/kernel/debug/kunit"
 #define KMEMLEAK_FILE	"/sys/kernel/debug/kmemleak"
 #define END_MARK	"# hwbp: end of document"
@@ -117,8 +111,6 @@ struct suite {
 	/* Minimum number of CPUs */
 	long min_cpus;
 	enum format format;
-	/* A feature that the suite needs and the VM lacks, or NULL */
-	char *lacks;
 	/* argv of the program, which runs in the directory of its file */
 	char **argv;
 };
@@ -135,26 +127,19 @@ struct tally {
 static struct suite suites[MAX_SUITES];
 static int nr_suites;
 
-/* Words of the "missing" lines in the suites file */
-static char *missing[MAX_WORDS];
-static int nr_missing;
-
 /* The KTAP document; each line is flushed when it is complete. */
 static FILE *doc;
 
 /* A file descriptor that becomes readable when a child has exited */
 static int child_fd;
 
-/* The ports org.hwbp.pulse and org.hwbp.host, or -1 */
+/* The port org.hwbp.pulse, or -1 */
 static int pulse_fd = -1;
-static int host_fd = -1;
 
 /* For the pulse: number of suites that are done, and results of all of them */
 static int suites_done;
 static int total_passed;
 static int total_failed;
-
-static char cmdline[4096];
 
 /* ---- end of the machine ------------------------------------------------ */
 
@@ -213,29 +198,28 @@ static bool put(const char *path, const char *text)
 /* Reads a whole file and adds a NUL; returns NULL if it cannot be read. */
 static char *slurp(const char *path, size_t *size)
 {
-	size_t len = 0, room = 4096;
-	char *buf = malloc(room);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
+	FILE *file = fopen(path, "re"), *copy;
+	char *buf = NULL;
+	size_t len = 0;
+	int c;
 
-	if (fd < 0 || !buf) {
-		free(buf);
+	if (!file)
 		return NULL;
-	}
-	while ((got = read(fd, buf + len, room - len - 1)) > 0) {
-		len += got;
-		if (room - len < 2) {
-			room *= 2;
-			buf = realloc(buf, room);
-			if (!buf)
-				give_up("out of memory reading %s", path);
-		}
-	}
-	close(fd);
-	buf[len] = '\0';
+	copy = open_memstream(&buf, &len);
+	while (copy && (c = getc(file)) != EOF)
+		putc(c, copy);
+	fclose(file);
+	if (!copy || fclose(copy))
+		give_up("out of memory reading %s", path);
 	if (size)
 		*size = len;
 	return buf;
+}
+
+/* The next line of *text, or NULL at its end */
+static char *next_line(char **text)
+{
+	return *text && **text ? strsep(text, "\n") : NULL;
 }
 
 static unsigned long taint(void)
@@ -247,18 +231,15 @@ static unsigned long taint(void)
 	return value & ~TAINTS_IGNORED;
 }
 
-/* The value of key=value on the kernel command line, or fallback. */
-static const char *parameter(const char *key, const char *fallback)
+/* The value of key=value on the kernel command line, or fallback */
+static char *parameter(const char *key, char *fallback)
 {
-	static const char separators[] = " \n";
-	static char copy[sizeof(cmdline)];
+	char *words = slurp("/proc/cmdline", NULL), *word;
 	size_t len = strlen(key);
-	char *word;
 
-	memcpy(copy, cmdline, sizeof(copy));
-	for (word = strtok(copy, separators); word; word = strtok(NULL, separators))
+	while ((word = strsep(&words, " \n")))
 		if (!strncmp(word, key, len) && word[len] == '=')
-			return strdup(word + len + 1);
+			return word + len + 1;
 	return fallback;
 }
 
@@ -345,7 +326,7 @@ static void watch_children(void)
 }
 
 /* Opens the virtio serial port of that name; returns -1 on failure. */
-static int open_port(const char *name, int flags)
+static int open_port(const char *name)
 {
 	DIR *dir = opendir("/sys/class/virtio-ports");
 	struct dirent *entry;
@@ -358,7 +339,7 @@ static int open_port(const char *name, int flags)
 		text = slurp(path, NULL);
 		if (text && !strncmp(text, name, strlen(name)) && text[strlen(name)] == '\n') {
 			snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
-			fd = open(path, flags | O_CLOEXEC);
+			fd = open(path, O_WRONLY | O_CLOEXEC);
 		}
 		free(text);
 	}
@@ -368,12 +349,12 @@ static int open_port(const char *name, int flags)
 }
 
 /* The ports appear some time after the device, with a message from the host. */
-static int wait_for_port(const char *name, int flags)
+static int wait_for_port(const char *name)
 {
 	int fd, tries;
 
 	for (tries = 0; tries < 600; tries++) {
-		fd = open_port(name, flags);
+		fd = open_port(name);
 		if (fd >= 0)
 			return fd;
 		usleep(50000);
@@ -383,39 +364,14 @@ static int wait_for_port(const char *name, int flags)
 
 static void open_document(void)
 {
-	doc = fdopen(wait_for_port("org.hwbp.verdict", O_WRONLY), "w");
+	doc = fdopen(wait_for_port("org.hwbp.verdict"), "w");
 	if (!doc)
 		give_up("fdopen: %s", strerror(errno));
 	setvbuf(doc, NULL, _IOLBF, 1 << 16);
-	pulse_fd = wait_for_port("org.hwbp.pulse", O_WRONLY);
-	if (atoi(parameter("hwbp.host", "0")))
-		host_fd = wait_for_port("org.hwbp.host", O_RDONLY | O_NONBLOCK);
+	pulse_fd = wait_for_port("org.hwbp.pulse");
 }
 
-/* ---- time limits and progress ------------------------------------------ */
-
-/*
- * The clock of time limits. The host writes its value once a second, as a line; the
- * last one that was received is used.
- */
-static double limit_clock(void)
-{
-	static double reading;
-	char text[256];
-	ssize_t got;
-
-	if (host_fd < 0)
-		return now();
-	while ((got = read(host_fd, text, sizeof(text) - 1)) > 0) {
-		char *line;
-
-		text[got] = '\0';
-		for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-			if (atof(line) > reading)
-				reading = atof(line);
-	}
-	return reading;
-}
+/* ---- progress ---------------------------------------------------------- */
 
 static void pulse_now(const char *name, const struct tally *t)
 {
@@ -472,24 +428,13 @@ static bool wanted(const char *name)
 	return match;
 }
 
-static bool is_missing(const char *feature)
-{
-	int i;
-
-	for (i = 0; i < nr_missing; i++)
-		if (!strcmp(missing[i], feature))
-			return true;
-	return false;
-}
-
-/* NAME FORMAT TIMEOUT CPUS NEEDS [COMMAND...] */
+/* NAME FORMAT TIMEOUT CPUS [COMMAND...] */
 static void add_suite(char **words, int nr)
 {
 	struct suite *suite = &suites[nr_suites];
-	char *need;
 	int i;
 
-	if (nr < 5 || nr_suites == MAX_SUITES)
+	if (nr < 4 || nr_suites == MAX_SUITES)
 		give_up("%s: bad line for '%s'", SUITES_FILE, words[0]);
 	if (!wanted(words[0]))
 		return;
@@ -497,12 +442,9 @@ static void add_suite(char **words, int nr)
 	suite->format = parse_format(words[1]);
 	suite->timeout = atol(words[2]) * atol(parameter("hwbp.slow", "1"));
 	suite->min_cpus = atol(words[3]);
-	for (need = strtok(words[4], ","); need; need = strtok(NULL, ","))
-		if (!suite->lacks && is_missing(need))
-			suite->lacks = need;
-	suite->argv = calloc(nr - 5 + 1, sizeof(*suite->argv));
-	for (i = 5; i < nr; i++)
-		suite->argv[i - 5] = words[i];
+	suite->argv = calloc(nr - 4 + 1, sizeof(*suite->argv));
+	for (i = 4; i < nr; i++)
+		suite->argv[i - 4] = words[i];
 	if (suite->format != FORMAT_KUNIT && !suite->argv[0])
 		give_up("%s: %s has no command", SUITES_FILE, suite->name);
 	nr_suites++;
@@ -511,21 +453,14 @@ static void add_suite(char **words, int nr)
 static void parse_line(char *line)
 {
 	char *words[MAX_WORDS], *word;
-	int nr = 0, i;
+	int nr = 0;
 
 	line[strcspn(line, "#")] = '\0';
 	for (word = strtok(line, " \t"); word && nr < MAX_WORDS; word = strtok(NULL, " \t"))
 		words[nr++] = word;
-	if (!nr)
-		return;
-	if (!strcmp(words[0], "many") || !strcmp(words[0], "plain"))
-		return;
-	if (strcmp(words[0], "missing")) {
+	/* Other lines are for the host. */
+	if (nr && strchr(words[0], '/'))
 		add_suite(words, nr);
-		return;
-	}
-	for (i = 1; i < nr && nr_missing < MAX_WORDS; i++)
-		missing[nr_missing++] = words[i];
 }
 
 /*
@@ -557,16 +492,12 @@ static void add_unlisted_kunit(void)
 
 static void load_suites(void)
 {
-	char *text = slurp(SUITES_FILE, NULL), *line, *next;
+	char *text = slurp(SUITES_FILE, NULL), *line;
 
 	if (!text)
 		give_up("cannot read %s", SUITES_FILE);
-	for (line = text; line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
+	while ((line = next_line(&text)))
 		parse_line(line);
-	}
 	add_unlisted_kunit();
 }
 
@@ -622,36 +553,23 @@ static bool reap(pid_t pid, int *status)
 	return found;
 }
 
-/* Sends SIGKILL to the children. Theirs become children of this process. */
-static void kill_children(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir))) {
-		char path[PATH_MAX], *text, *name_end;
-		int parent = 0;
-
-		if (!isdigit(entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		text = slurp(path, NULL);
-		name_end = text ? strrchr(text, ')') : NULL;
-		if (name_end && sscanf(name_end, ") %*c %d", &parent) == 1 && parent == getpid())
-			kill(atoi(entry->d_name), SIGKILL);
-		free(text);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-/* As PID 1 all processes but this one, else those that come from this one */
+/* As PID 1 all processes but this one, else those of the same service of systemd */
 static void kill_others(void)
 {
-	if (getpid() == 1)
+	char path[PATH_MAX], group[4001], *text, *pid;
+
+	if (getpid() == 1) {
 		kill(-1, SIGKILL);
-	else
-		kill_children();
+		return;
+	}
+	text = slurp("/proc/self/cgroup", NULL);
+	if (!text || sscanf(text, "0::%4000s", group) != 1)
+		give_up("not in a cgroup of version 2");
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cgroup.procs", group);
+	text = slurp(path, NULL);
+	while ((pid = next_line(&text)))
+		if (atoi(pid) != getpid())
+			kill(atoi(pid), SIGKILL);
 }
 
 /*
@@ -671,7 +589,7 @@ static bool kill_all(void)
 		}
 		usleep(2000);
 		if (getpid() != 1)
-			kill_children();
+			kill_others();
 	}
 	return true;
 }
@@ -852,10 +770,10 @@ static bool pump(const struct suite *suite, struct tally *t, struct reader *outp
 static const char *wait_for_end(struct suite *suite, struct tally *t, struct reader *outputs,
 				pid_t pid, int *status)
 {
-	double deadline = limit_clock() + suite->timeout;
+	double deadline = now() + suite->timeout;
 
 	while (!reap(pid, status)) {
-		if (limit_clock() > deadline)
+		if (now() > deadline)
 			return "timeout";
 		if (t->bytes > OUTPUT_LIMIT)
 			return "output";
@@ -865,52 +783,19 @@ static const char *wait_for_end(struct suite *suite, struct tally *t, struct rea
 	return WIFSIGNALED(*status) ? "signal" : "exit";
 }
 
-/*
- * With hwbp.tests= the suite runs only those of its tests that match, with "-r NAME"
- * for each. Returns false if no test matches.
- */
-static bool choose_tests(struct suite *suite)
-{
-	const char *pattern = parameter("hwbp.tests", NULL);
-	char command[PATH_MAX], line[256];
-	int nr = 1;
-	FILE *list;
-
-	if (!pattern)
-		return true;
-	snprintf(command, sizeof(command), LIST_TESTS " %s", suite->argv[0]);
-	list = popen(command, "r");
-	suite->argv[nr] = NULL;
-	while (list && fgets(line, sizeof(line), list)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (fnmatch(pattern, line, 0))
-			continue;
-		suite->argv = realloc(suite->argv, (nr + 3) * sizeof(*suite->argv));
-		suite->argv[nr++] = "-r";
-		suite->argv[nr++] = strdup(line);
-		suite->argv[nr] = NULL;
-	}
-	if (list)
-		pclose(list);
-	return nr > 1;
-}
-
 static struct ending run_program(struct suite *suite, struct tally *t)
 {
+	char *tests = parameter("hwbp.tests", NULL);
+	char *some[] = { "/etc/hwbp/run_tests", suite->argv[0], tests, NULL };
 	static struct reader outputs[2];
 	struct ending end = { 0 };
 	int status = 0, out, err, i;
 	pid_t pid;
 
-	if (!choose_tests(suite)) {
-		fprintf(doc, "    # no test of this suite matches\n");
-		end.how = "absent";
-		return end;
-	}
 	memset(outputs, 0, sizeof(outputs));
 	open_terminal(&outputs[0], &out);
 	open_pipe(&outputs[1], &err);
-	pid = start(suite->argv, out, err);
+	pid = start(tests ? some : suite->argv, out, err);
 	close(out);
 	close(err);
 	if (pid < 0)
@@ -936,16 +821,13 @@ static struct ending run_program(struct suite *suite, struct tally *t)
 static struct ending copy_kunit(const struct suite *suite, struct tally *t)
 {
 	struct ending end = { .how = "absent" };
-	char path[PATH_MAX], *text, *line, *next;
+	char path[PATH_MAX], *text, *line;
 
 	snprintf(path, sizeof(path), "%s/%s/results", KUNIT_DIR, strchr(suite->name, '/') + 1);
 	text = slurp(path, NULL);
 	if (!text)
 		return end;
-	for (line = text; line && *line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
+	while ((line = next_line(&text))) {
 		if (starts(line, "    KTAP version") || starts(line, "    # Subtest:"))
 			continue;
 		if (starts(line, "    ok "))
@@ -957,7 +839,6 @@ static struct ending copy_kunit(const struct suite *suite, struct tally *t)
 		else if (starts(line, "#"))
 			fprintf(doc, "    %s\n", line);
 	}
-	free(text);
 	end.how = "exit";
 	return end;
 }
@@ -1018,13 +899,9 @@ static long count_cpus(void)
 /* Returns true if the suite cannot run here, and adds this to the document. */
 static bool skip_suite(const struct suite *suite, int number)
 {
-	if (suite->lacks)
-		fprintf(doc, "ok %d %s # SKIP needs %s\n", number, suite->name, suite->lacks);
-	else if (suite->min_cpus > count_cpus())
-		fprintf(doc, "ok %d %s # SKIP needs %ld CPUs\n", number, suite->name,
-			suite->min_cpus);
-	else
+	if (suite->min_cpus <= count_cpus())
 		return false;
+	fprintf(doc, "ok %d %s # SKIP needs %ld CPUs\n", number, suite->name, suite->min_cpus);
 	return true;
 }
 
@@ -1045,6 +922,7 @@ static void check_leaks(struct tally *t)
 {
 	static const char name[] = "kmemleak finds no leak";
 	char *text, *line;
+	bool none;
 
 	if (access(KMEMLEAK_FILE, W_OK)) {
 		subtest(t, true, name, " # SKIP no kmemleak in this kernel");
@@ -1055,10 +933,10 @@ static void check_leaks(struct tally *t)
 	sleep(KMEMLEAK_AGE);
 	put(KMEMLEAK_FILE, "scan");
 	text = slurp(KMEMLEAK_FILE, NULL);
-	for (line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
+	none = text && !*text;
+	while ((line = next_line(&text)))
 		fprintf(doc, "    # %s\n", line);
-	subtest(t, text && !*text, name, "");
-	free(text);
+	subtest(t, none, name, "");
 }
 
 static void run_checks(int number, unsigned long taint_before)
@@ -1111,8 +989,8 @@ static void run_exec(void)
 		argv[nr++] = word;
 	argv[nr] = NULL;
 
-	pid = start(argv, wait_for_port("org.hwbp.out", O_WRONLY),
-		    wait_for_port("org.hwbp.err", O_WRONLY));
+	pid = start(argv, wait_for_port("org.hwbp.out"),
+		    wait_for_port("org.hwbp.err"));
 	if (pid < 0)
 		give_up("fork: %s", strerror(errno));
 	while (!reap(pid, &status)) {
@@ -1126,50 +1004,37 @@ static void run_exec(void)
 	fprintf(doc, "%s\n", END_MARK);
 }
 
-/* Makes the console the controlling terminal of the shell, so that ^C works. */
+/* cttyhack makes the console the controlling terminal of the shell, so that ^C works. */
 static void run_shell(void)
 {
-	static char *const argv[] = { "setsid", "cttyhack", "sh", "-l", NULL };
 	sigset_t none;
-	pid_t pid = fork();
 
-	if (!pid) {
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		execvp(argv[0], argv);
-		_exit(127);
-	}
-	while (!reap(pid, &(int){ 0 }))
-		poll(&(struct pollfd){ .fd = child_fd, .events = POLLIN }, 1, 1000);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execl("/bin/sh", "sh", "-c", "setsid cttyhack sh -l; reboot -f", NULL);
 }
 
 int main(void)
 {
 	const char *mode;
-	char *text;
 
 	if (getpid() == 1)
 		mount_filesystems();
 	else
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	open_console();
-	text = slurp("/proc/cmdline", NULL);
-	snprintf(cmdline, sizeof(cmdline), "%s", text ? text : "");
 	mode = parameter("hwbp.mode", "shell");
 	set_environment();
 	set_sysctls();
 	watch_children();
 
-	if (!strcmp(mode, "shell")) {
-		run_shell();
-		leave();
-	}
-	open_document();
+	if (strcmp(mode, "shell"))
+		open_document();
 	if (!strcmp(mode, "test"))
 		run_tests();
 	else if (!strcmp(mode, "exec"))
 		run_exec();
 	else
-		give_up("unknown hwbp.mode=%s", mode);
+		run_shell();
 	leave();
 }
