@@ -60,8 +60,8 @@ out/bzImage: tree
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/plain $@ $(PLAIN) $(OURS)
 
 # KASAN checks the accesses of the code of the series and of the code that holds, waits for
-# or frees its objects. The other 900 objects would take two thirds of what KASAN costs. A
-# name counts in all folders, so no name of a file of arch/x86/boot can be here.
+# or frees its objects: the other objects would only make the build and the machine slower.
+# A name counts in all folders, so no name of a file of arch/x86/boot can be here.
 KASAN_SOURCES = kernel/events/* kernel/trace/* kernel/debug/* kernel/bpf/core \
 	kernel/bpf/syscall kernel/bpf/trampoline kernel/cgroup/cgroup $(addprefix kernel/,signal \
 	fork exit pid cred ptrace task_work irq_work workqueue smp kthread kprobes jump_label \
