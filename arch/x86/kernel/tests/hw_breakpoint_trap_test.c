@@ -1251,7 +1251,7 @@ static void hit_in_excluded_mode_is_not_counted(struct kunit *test)
 
 /* ---- The suite ---- */
 
-/* An interruption at each instruction: a debug kernel has five times as many of them. */
+/* An interruption at each instruction: a debug kernel has many times as many. */
 #define VERY_SLOW	{ .speed = KUNIT_SPEED_VERY_SLOW }
 
 static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
