@@ -23,9 +23,6 @@
  * defines a macro of the same name; the defaults are below.
  *
  *  hw_breakpoint_weight(attr)		registers that a breakpoint needs
- *  hw_breakpoint_arch_parses_attr()
- *					true if hw_breakpoint_arch_parse() needs
- *					  no event, so that @bp may be NULL
  *  arch_hw_breakpoint_begin()		begin a batch: install, uninstall and
  *					  change may defer register writes
  *  arch_hw_breakpoint_commit()		end the batch: do the deferred writes
@@ -293,10 +290,6 @@ void hw_breakpoint_evict_flexible(void);
 
 #ifndef hw_breakpoint_weight
 #define hw_breakpoint_weight(attr)	1
-#endif
-
-#ifndef hw_breakpoint_arch_parses_attr
-static inline bool hw_breakpoint_arch_parses_attr(void) { return false; }
 #endif
 
 #ifndef arch_hw_breakpoint_begin

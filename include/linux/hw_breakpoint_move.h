@@ -17,21 +17,6 @@
 #include <asm/hw_breakpoint.h>
 
 /**
- * move_user_hw_breakpoint - change the address of a breakpoint of a task
- * @bp: an enabled breakpoint of register_user_hw_breakpoint()
- * @addr: the new address, in user space
- *
- * Like modify_user_hw_breakpoint() with the attributes of @bp and @addr as the
- * address.
- *
- * Context: Process context, may sleep.
- * Return: 0; -EINVAL if @addr is not aligned or is not in user space; -EOPNOTSUPP if
- * the architecture has no arch_hw_breakpoint_move(). On an error the breakpoint has not
- * changed.
- */
-int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr);
-
-/**
  * struct bp_version - what a member of a kernel-wide set watches
  * @range: watched range
  * @hw: translation of @range; fields in which the architecture keeps the state

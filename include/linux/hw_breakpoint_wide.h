@@ -101,10 +101,11 @@ void read_wide_hw_breakpoint_local(const struct perf_event *bp, struct hw_breakp
  *
  * On return this CPU watches the new range, unless the caller interrupted an
  * update of its registers; see modify_wide_hw_breakpoint_local().  Each other
- * CPU watches it as soon as the CPU takes an interrupt, and a CPU that comes
- * online watches it from the start.  After concurrent changes all CPUs watch
- * the range of the last one.  The change overrides earlier ones of single CPUs.
- * Takes no lock, allocates nothing and waits for no CPU.
+ * CPU watches it as soon as the CPU takes an interrupt, which comes up to a tick
+ * later if interrupts or NMIs repoint the set often.  A CPU that comes online
+ * watches it from the start.  After concurrent changes all CPUs watch the range of
+ * the last one.  The change overrides earlier ones of single CPUs.  Takes no lock,
+ * allocates nothing and waits for no CPU.
  *
  * Context: Any, NMI and the handler of the set included.  Not after
  * unregister_wide_hw_breakpoint() began.

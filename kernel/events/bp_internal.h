@@ -6,8 +6,8 @@
  *
  *  bp_slots.c		accounting of claims; uses neither perf nor the hardware
  *  sigtrap.c		sends a signal for each hit
- *  process.c		events of a whole process
  *  core.c		perf core, with ring_buffer.c and callchain.c
+ *  process.c		events of a whole process; perf core and this file call each other
  *  text_poke.c		records changes of kernel text
  *  bp_hit.c		counts and samples hits; called by the architecture
  *  bp_attr.c		checks attributes; has the accounting of this machine

@@ -31,15 +31,12 @@
 /**
  * struct bp_change - a change of a breakpoint
  * @core: argument of perf_event_change()
- * @attr: new attributes; copy_changeable() copies those that can change. NULL if
- *	only the address changes
- * @addr: the new address if @attr is NULL
+ * @attr: new attributes; copy_changeable() copies those that can change
  * @hw: translation of @attr for the architecture
  */
 struct bp_change {
 	struct perf_event_change	core;
 	const struct perf_event_attr	*attr;
-	unsigned long			addr;
 	struct arch_hw_breakpoint	hw;
 };
 
@@ -54,17 +51,9 @@ static void copy_changeable(struct perf_event_attr *to,
 	to->disabled = from->disabled;
 }
 
-static void set_attr(struct perf_event *bp, const struct bp_change *change)
-{
-	if (change->attr)
-		copy_changeable(&bp->attr, change->attr);
-	else
-		bp->attr.bp_addr = change->addr;
-}
-
 static void set_event(struct perf_event *bp, const struct bp_change *change)
 {
-	set_attr(bp, change);
+	copy_changeable(&bp->attr, change->attr);
 	arch_hw_breakpoint_copy(&bp->hw.info, &change->hw);
 }
 
@@ -85,7 +74,7 @@ static void change_event(struct perf_event *bp, struct perf_event_change *core)
 	if (bp->state != PERF_EVENT_STATE_ACTIVE) {
 		set_event(bp, change);
 	} else if (bp_can_change()) {
-		set_attr(bp, change);
+		copy_changeable(&bp->attr, change->attr);
 		arch_hw_breakpoint_change(bp, &change->hw);
 	} else {
 		reinstall(bp, change);
@@ -238,6 +227,7 @@ static void change_child(struct perf_event *bp, struct bp_change *change)
 static __always_inline int modify_family(struct perf_event *event,
 					 const struct perf_event_attr *attr)
 {
+	/* Rows modify_* of the benchmark, with the loop of same_fixed(): 14 % */
 	struct bp_change change __uninitialized;
 	struct perf_event *child;
 	int err;
@@ -326,7 +316,7 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 			      struct perf_event_attr *attr)
 {
 	struct perf_event_attr new = bp->attr;
-	struct bp_change change __uninitialized;
+	struct bp_change change;
 	int err;
 
 	if (bp_is_wide(bp) || attr->config != bp->attr.config)
@@ -356,26 +346,3 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 	return 0;
 }
 EXPORT_SYMBOL_GPL(modify_user_hw_breakpoint);
-
-/* Type, length and claim stay: only the address can be refused. */
-int move_user_hw_breakpoint(struct perf_event *bp, unsigned long addr)
-{
-	struct bp_change change = {
-		.core.func	= change_event,
-		.addr		= addr,
-	};
-	int err;
-
-	if (!bp_can_repoint())
-		return -EOPNOTSUPP;
-	if (bp->attr.bp_addr == addr)
-		return 0;
-	err = arch_hw_breakpoint_move(&bp->hw.info, addr, &change.hw);
-	if (err)
-		return err;
-	if (arch_check_bp_in_kernelspace(&change.hw))
-		return -EINVAL;
-
-	perf_event_change_unlocked(bp, &change.core);
-	return 0;
-}

@@ -107,12 +107,9 @@ static bool is_flexible(const struct perf_event *event)
 
 /* ---- Priorities of rotation groups ---- */
 
-/* Registers are assigned by CPU, so that the process stands for its events on a CPU. */
 static const void *rotation_group(const struct perf_event *bp)
 {
-	const struct perf_event *leader = bp->group_leader;
-
-	return leader->process ? (const void *)leader->process : leader->pmu_ctx;
+	return bp->group_leader->pmu_ctx;
 }
 
 static u32 priority(const struct perf_event *bp, u32 epoch)

@@ -39,11 +39,24 @@
  * Kicks.  A kick is an irq_work on the remote CPU.  irq_work_queue_on() sends
  * an IPI.  It must not run in NMI context, to which a #DB in the kernel
  * belongs, nor while stop_machine() takes a CPU down, where interrupts are off.
- * With interrupts off, or in an NMI, the repointer queues an irq_work on its
- * own CPU instead, which kicks the others as soon as interrupts are on.  A kick
+ * So unless the repointer is a task with interrupts on, it queues an irq_work on
+ * its own CPU, the relay, which kicks the others as soon as interrupts are on.  A kick
  * that is still pending is not queued again: irq_work clears PENDING, with a
  * full barrier, before it calls the function, so the function has not read
  * newest yet and will adopt this version as well.
+ *
+ * Storms.  A kick and a relay are interrupts, and the code of an interrupt may hit a
+ * breakpoint or a tracepoint whose handler repoints a set, and so on without end, while
+ * the local timer, whose vector has a lower priority, never interrupts the CPU.  Nothing
+ * else that a repointer does executes code that would not be executed anyway.  So limit
+ * the kicks that are not caused by the code of a task with interrupts on: they go through
+ * relays, which kick BP_RELAYS times in two ticks, and then start a timer that kicks a
+ * tick later.  No relay is queued until then.  A kick is late then, not lost:
+ *
+ *	repointer				timer
+ *	cmpxchg newest  (full barrier)		bp_wide_set::late is not queued
+ *	bp_wide_set::late is queued?		smp_mb()
+ *	yes: return				read newest, kick
  *
  * Hotplug.  stop_machine() takes a CPU down, so a CPU that is seen online stays
  * online until preemption is on again.  After it has left cpu_online_mask, the
@@ -80,9 +93,13 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/hardirq.h>
+#include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/percpu.h>
+#include <linux/ratelimit.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 
@@ -215,6 +232,10 @@ static __always_inline struct bp_here read_order_here(const struct bp_wide_cpu *
 
 static void adopt_work(struct irq_work *work);
 static void relay_work(struct irq_work *work);
+static enum hrtimer_restart late_kick(struct hrtimer *timer);
+
+/* How often relays kick for a set in two ticks; see "Storms" above */
+#define BP_RELAYS	16
 
 static struct bp_wide_cpu __percpu *cpus_of(struct perf_event * __percpu *events)
 {
@@ -242,6 +263,10 @@ struct perf_event * __percpu *bp_wide_alloc_events(const struct perf_event_attr 
 		return NULL;
 	set->attr = *attr;
 	set->name = name;
+	ratelimit_state_init(&set->relays, 1, BP_RELAYS);
+	ratelimit_set_flags(&set->relays, RATELIMIT_MSG_ON_RELEASE);
+	hrtimer_init(&set->late, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	set->late.function = late_kick;
 	set->cpus = alloc_percpu(struct bp_wide_cpu);
 	if (!set->cpus) {
 		kfree(set);
@@ -286,9 +311,10 @@ void bp_wide_stop_repoint(struct perf_event * __percpu *events)
 	struct bp_wide_set *set = set_of(events);
 	int cpu;
 
-	/* Relays queue kicks. */
+	/* Relays start the timer and queue kicks, and the timer queues kicks. */
 	for_each_possible_cpu(cpu)
 		irq_work_sync(&per_cpu_ptr(set->cpus, cpu)->relay);
+	hrtimer_cancel(&set->late);
 	for_each_possible_cpu(cpu)
 		irq_work_sync(&per_cpu_ptr(set->cpus, cpu)->adopt);
 }
@@ -498,7 +524,7 @@ void bp_wide_catch_up(struct bp_wide_cpu *wcpu)
 	local_irq_restore(flags);
 }
 
-/* ---- Kicking: not in an NMI; interrupts on, preemption off ---- */
+/* ---- Kicking: not in an NMI; preemption off ---- */
 
 static void kick_others(struct bp_wide_set *set)
 {
@@ -512,19 +538,42 @@ static void kick_others(struct bp_wide_set *set)
 	}
 }
 
-static void relay_work(struct irq_work *work)
+static void kick_all(struct bp_wide_set *set)
 {
-	kick_others(container_of(work, struct bp_wide_cpu, relay)->set);
-}
-
-void bp_wide_kick(struct perf_event * __percpu *events)
-{
-	struct bp_wide_set *set = set_of(events);
-
 	preempt_disable();
 	bp_wide_catch_up(this_cpu_ptr(set->cpus));
 	kick_others(set);
 	preempt_enable();
+}
+
+void bp_wide_kick(struct perf_event * __percpu *events)
+{
+	kick_all(set_of(events));
+}
+
+static enum hrtimer_restart late_kick(struct hrtimer *late)
+{
+	/* Pairs with the cmpxchg in publish_wide_entry(), see "Storms" above. */
+	smp_mb();
+	kick_all(container_of(late, struct bp_wide_set, late));
+	return HRTIMER_NORESTART;
+}
+
+static void relay_work(struct irq_work *work)
+{
+	struct bp_wide_set *set = container_of(work, struct bp_wide_cpu, relay)->set;
+
+	/* A CPU that goes offline runs its last relay after its timers have left it. */
+	if (!cpu_online(smp_processor_id()) || __ratelimit(&set->relays))
+		kick_others(set);
+	else if (!hrtimer_is_queued(&set->late))
+		hrtimer_start(&set->late, TICK_NSEC, HRTIMER_MODE_REL_HARD);
+}
+
+/* The idle task runs because of the interrupt that woke it. */
+static bool is_caused_by_task(unsigned long flags)
+{
+	return in_task() && !irqs_disabled_flags(flags) && !is_idle_task(current);
 }
 
 /* Called after the cmpxchg of bp_wide_set::newest; see "Hotplug" above. */
@@ -535,10 +584,10 @@ static void kick_others_or_relay(struct bp_wide_cpu *wcpu, unsigned long flags)
 		return;
 	if (num_online_cpus() == 1)
 		return;
-	if (in_nmi() || irqs_disabled_flags(flags))
-		irq_work_queue(&wcpu->relay);
-	else
+	if (is_caused_by_task(flags))
 		kick_others(wcpu->set);
+	else if (!hrtimer_is_queued(&wcpu->set->late))
+		irq_work_queue(&wcpu->relay);
 }
 
 /* ---- Publishing: interrupts off ---- */

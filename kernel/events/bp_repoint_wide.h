@@ -8,9 +8,11 @@
 
 #include <linux/atomic.h>
 #include <linux/container_of.h>
+#include <linux/hrtimer.h>
 #include <linux/hw_breakpoint_arch.h>
 #include <linux/irq_work.h>
 #include <linux/perf_event.h>
+#include <linux/ratelimit_types.h>
 #include <linux/types.h>
 
 /**
@@ -29,12 +31,16 @@ struct bp_wide_entry {
  *	0 if the set was never repointed
  * @attr: attributes that the set was registered with
  * @name: name of the set, may be NULL
+ * @relays: limits how often relays kick CPUs
+ * @late: timer that kicks CPUs when @relays is exceeded
  * @cpus: state of each CPU
  */
 struct bp_wide_set {
 	atomic64_t			newest;
 	struct perf_event_attr		attr;
 	const char			*name;
+	struct ratelimit_state		relays;
+	struct hrtimer			late;
 	struct bp_wide_cpu __percpu	*cpus;
 };
 

@@ -336,6 +336,30 @@ static void stopping_waits_for_kicks_that_are_pending(struct kunit *test)
 	run_anywhere();
 }
 
+/*
+ * Repointing with interrupts off kicks the other CPUs at once, but not without end in
+ * one tick.  All CPUs follow nevertheless.
+ */
+static void relays_become_late_rather_than_endless(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct bp_wide_set *set = bp_wide_cpu_of(f->set, 0)->set;
+	unsigned int i = 0;
+
+	require_two_cpus(test);
+	do {
+		local_irq_disable();
+		KUNIT_EXPECT_EQ(test, point_to(f, ++i % 2), 0);
+		local_irq_enable();
+	} while (i < 1000 && !hrtimer_is_queued(&set->late));
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&set->late));
+	KUNIT_EXPECT_GT(test, i, 10);
+
+	schedule_timeout_uninterruptible(3);
+	KUNIT_EXPECT_TRUE(test, wide_hw_breakpoint_is_settled(f->set));
+	expect_watched_everywhere(test, i % 2);
+}
+
 static void refused_repoint_changes_nothing(struct kunit *test)
 {
 	struct fixture *f = test->priv;
@@ -1462,6 +1486,7 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE(repointing_cpu_watches_the_new_range_at_once),
 	KUNIT_CASE(a_change_is_not_settled_while_a_cpu_has_interrupts_off),
 	KUNIT_CASE(stopping_waits_for_kicks_that_are_pending),
+	KUNIT_CASE(relays_become_late_rather_than_endless),
 	KUNIT_CASE(refused_repoint_changes_nothing),
 	KUNIT_CASE(set_without_kernel_is_not_repointed_to_the_kernel),
 	KUNIT_CASE(repoint_from_a_wrong_address_is_refused),

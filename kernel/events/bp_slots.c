@@ -385,18 +385,6 @@ static unsigned int nr_levels(const struct bp_class_account *account)
 	return 2 * (account->slots + 1);
 }
 
-unsigned int bp_slots_any_level(const struct bp_slots *bs, unsigned int class,
-				unsigned int level)
-{
-	unsigned int n = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		n += per_cpu_ptr(bs->shard, cpu)->level[class][level];
-
-	return n;
-}
-
 static unsigned int highest_member(const struct bp_process_account *account,
 				   unsigned int levels)
 {
@@ -569,7 +557,7 @@ static bool cpu_fits(const struct bp_class_account *account,
 	       worst_domain(account, any, cpu, flexible) <= account->slots;
 }
 
-/* Computes bp_slots_any_level() for all levels. */
+/* Counts the domains at each level, by their claims for any CPU. */
 static void sum_levels(const struct bp_slots *bs, unsigned int class, unsigned int *any)
 {
 	unsigned int level, n = nr_levels(&bs->class[class]);
@@ -1059,7 +1047,7 @@ static int change_locked(struct bp_slots *bs, struct bp_claim *claim,
 	int extra = extra_weight(spec);
 
 	assert_closed(bs);
-	if (!claim->held || claim->flexible != spec->flexible)
+	if (claim->flexible != spec->flexible)
 		return -EINVAL;
 
 	/* A claim does not compete with itself. */
@@ -1159,25 +1147,6 @@ int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
 		err = reserve_machine(bs, claim, spec, cpu);
 		open_accounting(bs);
 	}
-	local_irq_restore(flags);
-
-	return err;
-}
-
-int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
-		    const struct bp_claim_spec *spec)
-{
-	unsigned long flags;
-	int err;
-
-	err = spec_error(bs, spec);
-	if (err)
-		return err;
-
-	local_irq_save(flags);
-	close_accounting(bs);
-	err = change(bs, claim, spec);
-	open_accounting(bs);
 	local_irq_restore(flags);
 
 	return err;
@@ -1337,26 +1306,6 @@ unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 	}
 
 	return account->slots - min(guaranteed, account->slots);
-}
-
-bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
-		   const struct bp_domain *domain)
-{
-	unsigned int total = READ_ONCE(domain->any[spec->class].guaranteed);
-	bool shared = READ_ONCE(domain->any[spec->class].flexible);
-	struct bp_process *process = READ_ONCE(domain->process);
-
-	if (unlikely(process && domain != &process->domain)) {
-		total += READ_ONCE(process->domain.any[spec->class].guaranteed);
-		shared |= READ_ONCE(process->domain.any[spec->class].flexible);
-	}
-
-	/* Only granted claims are accounted: requests that are being checked do not show. */
-	if (!spec->flexible)
-		total += spec->weight;
-	total += spec->flexible || shared;
-
-	return total > bs->class[spec->class].slots;
 }
 
 /* ---- Walks ---- */

@@ -197,28 +197,16 @@ int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
 			 const struct bp_claim_spec *spec, int cpu);
 
 /**
- * bp_slots_change - change the class or weight of a claim
- * @bs: the accounting
- * @claim: the claim, held
- * @spec: new class and weight; spec->flexible must be that of @claim
- *
- * Context: Any but NMI.
- * Return: as bp_slots_reserve().  On failure @claim has not changed.
- */
-int bp_slots_change(struct bp_slots *bs, struct bp_claim *claim,
-		    const struct bp_claim_spec *spec);
-
-/**
  * bp_slots_change_all - change the class or weight of several claims or of none
  * @bs: the accounting
  * @next: returns the claim after @claim, or the first claim for NULL; called several
  *	times, with interrupts off. Claims that are not held are skipped
  * @arg: for @next
  * @old: class and weight of each of the claims
- * @new: new class and weight of all of them
+ * @new: new class and weight of all of them; @new->flexible is that of @old
  *
  * Context: Any but NMI.
- * Return: as bp_slots_change().  On failure no claim has changed.
+ * Return: as bp_slots_reserve().  On failure no claim has changed.
  */
 int bp_slots_change_all(struct bp_slots *bs,
 			struct bp_claim *(*next)(struct bp_claim *claim, void *arg),
@@ -260,21 +248,6 @@ int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
  */
 unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 				struct bp_domain *domain, int cpu);
-
-/**
- * bp_slots_full - check whether a domain's own claims leave no room for one more
- * @bs: the accounting
- * @spec: the request
- * @domain: domain that would make the claim
- *
- * Looks only at the claims of @domain and of its process that are for any CPU: the
- * request may be refused even if this returns false.
- *
- * Context: Any; takes no lock.
- * Return: true if a request would be refused for any CPU.
- */
-bool bp_slots_full(const struct bp_slots *bs, const struct bp_claim_spec *spec,
-		   const struct bp_domain *domain);
 
 /**
  * struct bp_walk - position of a walk along all claims
@@ -343,17 +316,5 @@ static inline bool bp_slots_in_use(const struct bp_slots *bs)
 {
 	return bp_slots_nr_claims(bs);
 }
-
-/**
- * bp_slots_any_level - count the domains at one level, by their claims for any CPU
- * @bs: the accounting
- * @class: class of registers
- * @level: the level, at least 1
- *
- * Context: The accounting is closed, or no request is under way.
- * Return: the number of domains.
- */
-unsigned int bp_slots_any_level(const struct bp_slots *bs, unsigned int class,
-				unsigned int level);
 
 #endif /* _KERNEL_EVENTS_BP_SLOTS_H */

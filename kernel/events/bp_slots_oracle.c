@@ -325,35 +325,6 @@ static void compare_available(struct world *w, unsigned int class, int domain,
 		     d ? "available for a domain on CPU" : "available on CPU", cpu);
 }
 
-/* Could @domain have @spec somewhere if there were no other holder? */
-static bool fits_alone(const struct world *w, const struct tally *domain,
-		       const struct bp_claim_spec *spec)
-{
-	unsigned int weight = domain->any_guaranteed;
-	bool shared = domain->any_flexible || spec->flexible;
-
-	if (!spec->flexible)
-		weight += spec->weight;
-
-	return weight + shared <= w->slots[spec->class];
-}
-
-static void compare_full(struct world *w, unsigned int class, int domain)
-{
-	struct bp_claim_spec spec = { .class = class, .weight = 1 };
-	const struct bp_domain *d = nth_domain(w, domain);
-	struct tally tally = together(w, domain);
-
-	for (; spec.weight <= w->slots[class] + 1; spec.weight++)
-		oracle_check(w, bp_slots_full(&w->bs, &spec, d) ==
-		     !fits_alone(w, &tally, &spec), "full for weight", spec.weight);
-
-	spec.weight = 1;
-	spec.flexible = true;
-	oracle_check(w, bp_slots_full(&w->bs, &spec, d) == !fits_alone(w, &tally, &spec),
-		     "full for a flexible claim", domain);
-}
-
 /*
  * Returns the level at which a process is counted as one more domain: for any CPU by its
  * claims for any CPU; on a CPU that it or a member is bound to also by the claims there.
@@ -441,15 +412,13 @@ static void compare_any(struct world *w, unsigned int class)
 		oracle_check(w, d->any[class].guaranteed == tally->any_guaranteed &&
 			     d->any[class].flexible == tally->any_flexible,
 			     "claims for any CPU of domain", domain);
-		if (asks(w, domain))
-			compare_full(w, class, domain);
 		if (domain < w->nr_domains)
 			want[tally_any_level(tally)]++;
 	}
 	count_processes(w, want, tally_any_level, false);
 
 	for (level = 1; level < nr_levels(w, class); level++)
-		oracle_check(w, bp_slots_any_level(&w->bs, class, level) == want[level],
+		oracle_check(w, oracle_any_level(&w->bs, class, level) == want[level],
 			     "domains at a level of any CPU", level);
 }
 
@@ -558,8 +527,6 @@ int oracle_reserve(struct world *w, unsigned int id,
 	entry->request = *request;
 	entry->held = true;
 	want = verdict(w, request);
-	if (domain && bp_slots_full(&w->bs, &request->spec, domain))
-		oracle_check(w, want, "full, but there is room", want);
 
 	if (!domain && without_waiting(w))
 		err = bp_slots_try_reserve(&w->bs, claim, &request->spec,
@@ -590,6 +557,17 @@ int oracle_reserve_unchecked(struct world *w, unsigned int id,
 	return err;
 }
 
+static struct bp_claim *first_only(struct bp_claim *claim, void *arg)
+{
+	return claim ? NULL : arg;
+}
+
+int oracle_ask_change(struct bp_slots *bs, struct bp_claim *claim,
+		      const struct bp_claim_spec *spec)
+{
+	return bp_slots_change_all(bs, first_only, claim, spec, spec);
+}
+
 int oracle_change(struct world *w, unsigned int id,
 		  const struct bp_claim_spec *spec)
 {
@@ -599,7 +577,7 @@ int oracle_change(struct world *w, unsigned int id,
 
 	entry->request.spec = *spec;
 	want = verdict(w, &entry->request);
-	err = bp_slots_change(&w->bs, &w->claims[id], spec);
+	err = oracle_ask_change(&w->bs, &w->claims[id], spec);
 	oracle_check(w, err == want, "verdict on another spec", err);
 	if (err)
 		entry->request = old;

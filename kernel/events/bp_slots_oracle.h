@@ -132,6 +132,10 @@ int oracle_join(struct world *w, unsigned int domain, unsigned int process);
 int oracle_reserve_unchecked(struct world *w, unsigned int id,
 			     const struct bp_request *request);
 
+/* bp_slots_change_all() of one claim */
+int oracle_ask_change(struct bp_slots *bs, struct bp_claim *claim,
+		      const struct bp_claim_spec *spec);
+
 struct bp_domain *oracle_domain(struct world *w, const struct bp_request *request);
 unsigned int oracle_unused_claim(struct world *w);
 void oracle_see_claim(const struct bp_claim *claim, void *world);
@@ -140,5 +144,18 @@ unsigned int oracle_random(struct rnd_state *rnd, unsigned int limit);
 struct bp_claim_spec oracle_random_spec(const struct world *w, struct rnd_state *rnd,
 					bool flexible);
 struct bp_request oracle_random_request(const struct world *w, struct rnd_state *rnd);
+
+/* Domains at one level, by their claims for any CPU. No request is under way. */
+static inline unsigned int oracle_any_level(const struct bp_slots *bs, unsigned int class,
+					    unsigned int level)
+{
+	unsigned int n = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		n += per_cpu_ptr(bs->shard, cpu)->level[class][level];
+
+	return n;
+}
 
 #endif /* _KERNEL_EVENTS_BP_SLOTS_ORACLE_H */

@@ -159,7 +159,7 @@ static void worker_changes(struct worker *me, unsigned int id)
 	int err;
 
 	spec = oracle_random_spec(me->w, &me->rnd, entry->request.spec.flexible);
-	err = bp_slots_change(&me->w->bs, &me->w->claims[id], &spec);
+	err = oracle_ask_change(&me->w->bs, &me->w->claims[id], &spec);
 	if (!err)
 		entry->request.spec = spec;
 	worker_checks(me, id, !err || err == -ENOSPC);
@@ -174,8 +174,6 @@ static void worker_queries(struct worker *me)
 
 	available = bp_slots_available(&me->w->bs, class, domain, max(request.cpu, 0));
 	me->wrong += available > me->w->slots[class];
-	if (domain)
-		bp_slots_full(&me->w->bs, &request.spec, domain);
 }
 
 static void random_requests(struct worker *me)
@@ -302,7 +300,7 @@ static int request_too_much(struct bp_slots *bs, struct bp_claim *claims,
 		return bp_slots_reserve(bs, &claims[me->first + 3], &GUARANTEED(1),
 					NULL, ANYWHERE);
 	case 1:
-		return bp_slots_change(bs, &claims[0], &GUARANTEED(4));
+		return oracle_ask_change(bs, &claims[0], &GUARANTEED(4));
 	case 2:
 		return bp_slots_reserve(bs, &claims[me->first + 3], &GUARANTEED(2),
 					&domains[1], ANYWHERE);

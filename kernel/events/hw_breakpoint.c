@@ -87,60 +87,6 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 	return 0;
 }
 
-/* ---- Requests that are refused ---- */
-
-/* perf core may refuse @attr later for another reason: ENOSPC must not hide that. */
-static bool may_be_refused_later(const struct perf_event_attr *attr)
-{
-	return attr->use_clockid || (attr->inherit && attr->sample_type & PERF_SAMPLE_READ) ||
-	       attr->aux_output || attr->aux_action || attr->aux_sample_size ||
-	       attr->sample_max_stack ||
-	       ((attr->sample_regs_user | attr->sample_regs_intr) & PERF_REG_EXTENDED_MASK);
-}
-
-/* True if hw_breakpoint_event_init() would accept a user address with @attr. */
-static bool is_plain_request(const struct perf_event_attr *attr)
-{
-	struct arch_hw_breakpoint hw = { };
-
-	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK ||
-	    hw_breakpoint_is_process(attr) || may_be_refused_later(attr))
-		return false;
-
-	return !bp_translate(NULL, attr, &hw) && !arch_check_bp_in_kernelspace(&hw);
-}
-
-/* The caller holds rcu_read_lock(). */
-static bool task_is_full(struct task_struct *task, const struct perf_event_attr *attr)
-{
-	struct bp_claim_spec spec = bp_claim_spec(attr);
-	struct perf_event_context *ctx;
-
-	if (!bp_machine.class[spec.class].slots)
-		return false;
-
-	/* Not rcu_dereference(): perf_event_ctxp has no __rcu annotation. */
-	ctx = READ_ONCE(task->perf_event_ctxp);
-	return ctx && bp_slots_full(&bp_machine, &spec, &ctx->bp_domain);
-}
-
-/*
- * Answers only requests of a process for its own threads: perf core has not checked the
- * permission for other tasks yet. An LSM can no longer deny a request that is refused
- * here, which is harmless, since the request fails in any case.
- */
-static bool hw_breakpoint_refuses(const struct perf_event_attr *attr,
-				  struct task_struct *task, int cpu)
-{
-	/* There is no event yet. */
-	if (!hw_breakpoint_arch_parses_attr())
-		return false;
-	if (!same_thread_group(task, current) || (cpu != -1 && (unsigned int)cpu >= nr_cpu_ids))
-		return false;
-
-	return task_is_full(task, attr) && is_plain_request(attr);
-}
-
 /* ---- Claims ---- */
 
 /*
@@ -513,7 +459,6 @@ static struct pmu perf_breakpoint = {
 	.admit		= hw_breakpoint_admit,
 	.inherit	= hw_breakpoint_inherit,
 	.modify		= bp_modify,
-	.refuses	= hw_breakpoint_refuses,
 	.process_init	= hw_breakpoint_process_init,
 	.process_free	= hw_breakpoint_process_free,
 	.process_join	= hw_breakpoint_process_join,

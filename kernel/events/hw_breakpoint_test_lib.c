@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
+#include "bp_slots_oracle.h"
 #include "hw_breakpoint_test.h"
 
 unsigned long bp_test_words[BP_TEST_BPS];
@@ -206,7 +207,7 @@ u32 bp_test_digest_accounting(void)
 		digest = jhash(account->cpu, bp_machine.nr_cpus * sizeof(*account->cpu),
 			       digest);
 		for (level = 1; level < BP_LEVELS; level++)
-			digest = jhash_1word(bp_slots_any_level(&bp_machine, class, level),
+			digest = jhash_1word(oracle_any_level(&bp_machine, class, level),
 					     digest);
 	}
 

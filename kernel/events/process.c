@@ -3,6 +3,7 @@
  * Events of a whole process; see process.h.
  */
 
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
@@ -23,19 +24,67 @@
 #include "internal.h"
 #include "process.h"
 
-static const struct perf_process_ops *ops __ro_after_init;
+/* ---- The limit of PERF_EVENT_IOC_REFRESH ---- */
 
-void __init perf_process_init(const struct perf_process_ops *core)
+void perf_process_raise_limit(struct perf_event *head, int refresh)
 {
-	ops = core;
+	int limit = atomic_read(&head->event_limit);
+
+	while (!atomic_try_cmpxchg(&head->event_limit, &limit,
+				   max(max(limit, 0) + refresh, 0)))
+		;
 }
 
-/* ---- Processes ---- */
-
-static void destroy(struct perf_process *process)
+int perf_process_take_overflow(struct perf_event *event)
 {
-	process->pmu->process_free(process);
-	kvfree(process);
+	struct perf_event *head = event->parent ?: event;
+	int limit = atomic_read(&head->event_limit);
+
+	while (limit > 0 && !atomic_try_cmpxchg(&head->event_limit, &limit,
+						limit > 1 ? limit - 1 : -1))
+		;
+	if (limit < 0) {
+		/*
+		 * Another CPU took the last overflow: undo the count of this hit,
+		 * unless PERF_EVENT_IOC_RESET has set it to 0 since, and let the
+		 * next access overflow.
+		 */
+		local64_add_unless(&event->count, -1, 0);
+		local64_set(&event->hw.period_left, -1);
+	}
+
+	return limit == 1 ? 1 : min(limit, 0);
+}
+
+/*
+ * Unlike _perf_event_disable() this does not drop the hits that are due: signals of
+ * hits before the limit are still sent.
+ */
+static void disable_member(struct perf_event *event)
+{
+	if (READ_ONCE(event->state) > PERF_EVENT_STATE_OFF)
+		event_function_call(event, __perf_event_disable, NULL);
+}
+
+static void disable_head_at_limit(struct perf_event *head)
+{
+	struct perf_event_context *ctx = perf_event_ctx_lock(head);
+
+	if (perf_process_is_over(head))
+		perf_event_for_each_child(head, disable_member);
+	perf_event_ctx_unlock(head, ctx);
+}
+
+static struct perf_event *next_at_limit(struct perf_process *process)
+{
+	struct perf_event *head;
+
+	guard(raw_spinlock_irq)(&process->limit_lock);
+	head = list_first_entry_or_null(&process->at_limit, struct perf_event, sb_list);
+	if (head)
+		list_del_init(&head->sb_list);
+
+	return head;
 }
 
 static void disable_at_limit(struct work_struct *work)
@@ -44,18 +93,63 @@ static void disable_at_limit(struct work_struct *work)
 	struct perf_event *head;
 
 	guard(mutex)(&process->mutex);
-	hlist_for_each_entry(head, &process->heads, hlist_entry) {
-		/* Disabling takes ctx->mutex of the head: do so only at the limit. */
-		if (perf_process_is_over(head))
-			ops->disable_at_limit(head);
+	while ((head = next_at_limit(process))) {
+		disable_head_at_limit(head);
 		cond_resched();
 	}
 }
 
-void perf_process_disable_soon(struct perf_process *process)
+void perf_process_disable_soon(struct perf_event *event)
 {
+	struct perf_event *head = event->parent ?: event;
+	struct perf_process *process = head->process;
+
+	scoped_guard(raw_spinlock_irqsave, &process->limit_lock) {
+		if (list_empty(&head->sb_list))
+			list_add_tail(&head->sb_list, &process->at_limit);
+	}
 	/* The work waits for other CPUs: it must not wait for this CPU, too, which may be busy. */
 	queue_work(system_unbound_wq, &process->limit);
+}
+
+/* ---- Processes ---- */
+
+/* An event may be freed after its process, and has a reference to its context. */
+static bool alloc_contexts(struct perf_process *process)
+{
+	static struct lock_class_key lock_key, mutex_key;
+	struct perf_event_context *ctx;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		ctx = alloc_perf_context(NULL);
+		if (!ctx)
+			return false;
+		/* The lock of a process is taken between those of the CPU and of the task. */
+		lockdep_set_class(&ctx->lock, &lock_key);
+		lockdep_set_class(&ctx->mutex, &mutex_key);
+		ctx->process = process;
+		process->cpus[cpu] = ctx;
+	}
+
+	return true;
+}
+
+static void free_contexts(struct perf_process *process)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (process->cpus[cpu])
+			put_ctx(process->cpus[cpu]);
+	}
+}
+
+static void destroy(struct perf_process *process)
+{
+	process->pmu->process_free(process);
+	free_contexts(process);
+	kvfree(process);
 }
 
 static struct perf_process *create(struct pmu *pmu)
@@ -68,16 +162,35 @@ static struct perf_process *create(struct pmu *pmu)
 		return ERR_PTR(-ENOMEM);
 
 	mutex_init(&process->mutex);
-	INIT_LIST_HEAD(&process->sb_heads);
+	raw_spin_lock_init(&process->limit_lock);
+	INIT_LIST_HEAD(&process->at_limit);
 	INIT_WORK(&process->limit, disable_at_limit);
 	process->pmu = pmu;
-	err = pmu->process_init(process);
+	err = alloc_contexts(process) ? pmu->process_init(process) : -ENOMEM;
 	if (err) {
+		free_contexts(process);
 		kvfree(process);
 		return ERR_PTR(err);
 	}
 
 	return process;
+}
+
+/*
+ * Cannot fail: @process has no reservations yet. The lock keeps the context from being
+ * swapped with that of another task.
+ */
+static void join(struct perf_process *process, struct task_struct *task)
+{
+	struct perf_event_context *ctx;
+	unsigned long flags;
+
+	ctx = perf_lock_task_context(task, &flags);
+	if (!ctx)
+		return;
+	WARN_ON_ONCE(perf_process_add_context(ctx, process));
+	raw_spin_unlock_irqrestore(&ctx->lock, flags);
+	put_ctx(ctx);
 }
 
 /*
@@ -106,7 +219,7 @@ static void publish(struct signal_struct *signal, struct perf_process *process)
 		 * has no __rcu annotation.
 		 */
 		if (READ_ONCE(task->perf_event_ctxp))
-			ops->join(process, task);
+			join(process, task);
 	}
 }
 
@@ -171,16 +284,16 @@ void __perf_process_free(struct perf_process *process)
 	call_rcu(&process->rcu, destroy_rcu);
 }
 
-int __perf_event_link_thread(struct task_struct *child)
+int __perf_event_link_thread(struct task_struct *child, struct perf_process *process)
 {
-	struct perf_process *process = READ_ONCE(current->signal->perf_process);
-
 	lockdep_assert_held(&current->sighand->siglock);
 
 	/* clone() has no ENOSPC; programs expect EAGAIN if a thread cannot be created now. */
-	if (process && perf_process_add_context(child->perf_event_ctxp, process))
+	if (child->perf_event_ctxp &&
+	    perf_process_add_context(child->perf_event_ctxp, process))
 		return -EAGAIN;
-	return 0;
+	/* For an event that was opened since perf_event_init_task() */
+	return perf_sigtrap_clone(child, process, GFP_ATOMIC | __GFP_ACCOUNT) ? -EAGAIN : 0;
 }
 
 /* ---- Permission ---- */
@@ -219,7 +332,7 @@ static bool check_thread(const struct perf_event_attr *attr, struct task_struct 
 		 * task_lock(), which ptrace_may_access() takes: if the mm was missing there,
 		 * has_exited() is true here.
 		 */
-		if (!ops->may_watch(attr, thread, 0))
+		if (!perf_check_permission(attr, thread, 0))
 			return has_exited(thread);
 		/* Other threads may still have @cred if @thread has new credentials. */
 	} while (cred != __task_cred(thread));
@@ -309,7 +422,8 @@ static bool opener_may_watch(const struct perf_event *head)
 	if (!head->opener_cred || head->opener_is_inside)
 		return true;
 	own = override_creds(head->opener_cred);
-	allowed = ops->may_watch(&head->attr, current, PTRACE_MODE_NOSELF | PTRACE_MODE_NOAUDIT);
+	allowed = perf_check_permission(&head->attr, current,
+					PTRACE_MODE_NOSELF | PTRACE_MODE_NOAUDIT);
 	revert_creds(own);
 
 	return allowed;
@@ -323,16 +437,41 @@ static void free_members(struct perf_event *head)
 
 	list_for_each_entry_safe(event, next, &head->child_list, child_list) {
 		list_del_init(&event->child_list);
-		ops->free_member(event);
+		free_event(event);
+		put_event(head);
 	}
 }
 
+/*
+ * @leader is the member for @cpu of the family that leads the group, NULL if @head leads
+ * its group.
+ */
 static int alloc_member(struct perf_event *head, int cpu, struct perf_event *leader)
 {
-	struct perf_event *event = ops->alloc_member(head, cpu, leader);
+	struct perf_event_context *ctx = head->process->cpus[cpu];
+	struct perf_event_pmu_context *pmu_ctx;
+	struct perf_event *event;
 
+	event = perf_event_alloc(&head->attr, cpu, head->hw.target, leader, head, NULL,
+				 NULL, -1);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
+
+	event->event_caps |= head->event_caps & PERF_EV_CAP_SOFTWARE;
+	event->process = head->process;
+	get_ctx(ctx);
+	event->ctx = ctx;
+	pmu_ctx = find_get_pmu_context(event->pmu, ctx, event);
+	if (IS_ERR(pmu_ctx)) {
+		free_event(event);
+		return PTR_ERR(pmu_ctx);
+	}
+	event->pmu_ctx = pmu_ctx;
+	perf_event__header_size(event);
+	perf_event__id_header_size(event);
+	/* As in inherit_event() */
+	atomic_long_inc(&head->refcount);
+
 	list_add_tail(&event->child_list, &head->child_list);
 
 	return 0;
@@ -367,7 +506,7 @@ static int alloc_family(struct perf_event *head)
 	struct perf_event *leader = head->group_leader;
 	int err;
 
-	/* Opening an event takes ctx->mutex of this CPU: spread users over the CPUs. */
+	/* A user changes its own events: most of the time from the CPU that it opened them on. */
 	head->cpu = leader == head ? raw_smp_processor_id() : leader->cpu;
 	err = leader == head ? alloc_members(head) : alloc_siblings(head);
 	if (err)
@@ -411,6 +550,7 @@ int perf_process_open(struct perf_event *event, struct task_struct *task)
 	}
 
 	event->process = process;
+	INIT_LIST_HEAD(&event->sb_list);
 	if (event->cpu == -1)
 		err = alloc_family(event);
 	if (err) {
@@ -455,23 +595,56 @@ int perf_process_open_user(struct perf_event *event, struct task_struct *task)
 	return err;
 }
 
-/* An event for any CPU has no ring buffer. */
-static bool wants_sb(const struct perf_event *head)
-{
-	return perf_attr_wants_sb(&head->attr) && !perf_process_on_any_cpu(head);
-}
-
 void perf_process_opened(struct perf_event *event)
 {
 	struct perf_process *process = event->process;
 	struct perf_event *member;
 
-	list_for_each_entry(member, &event->child_list, child_list)
-		ops->install_member(member);
+	list_for_each_entry(member, &event->child_list, child_list) {
+		guard(mutex)(&member->ctx->mutex);
+		perf_install_in_context(member->ctx, member, member->cpu);
+	}
+	/* A family has no ring buffer. */
+	if (!perf_process_is_family(event) && perf_attr_wants_sb(&event->attr))
+		WRITE_ONCE(process->has_sb, true);
 	hlist_add_head(&event->hlist_entry, &process->heads);
-	if (wants_sb(event))
-		list_add_rcu(&event->sb_list, &process->sb_heads);
 	mutex_unlock(&process->mutex);
+}
+
+/* Siblings of a disabled leader become single events and begin to count. */
+static void __ungroup(struct perf_event *event, struct perf_cpu_context *cpuctx,
+		      struct perf_event_context *ctx, void *info)
+{
+	struct perf_event *leader = event->group_leader, *sibling;
+
+	ctx_time_update_event(ctx, event);
+	/* Siblings of a disabled leader do not count until now. */
+	for_each_sibling_event(sibling, leader)
+		perf_event_update_time(sibling);
+	perf_group_detach(event);
+
+	if (leader == event && ctx->is_active)
+		ctx_resched(cpuctx, cpuctx->task_ctx, event->pmu_ctx->pmu, EVENT_FLEXIBLE);
+}
+
+static bool is_in_group(const struct perf_event *event)
+{
+	return event->group_leader != event || event->nr_siblings;
+}
+
+/*
+ * Ends a member, or the head, unless it has ended already, and removes it from its context.
+ * Unless @keep_group it leaves its group, too; the other events of a group that it led
+ * become single events.
+ */
+static void remove_member(struct perf_event *event, bool keep_group)
+{
+	guard(mutex)(&event->ctx->mutex);
+	if (!(event->attach_state & PERF_ATTACH_CONTEXT))
+		return;
+	if (!keep_group && is_in_group(event))
+		event_function_call(event, __ungroup, NULL);
+	perf_remove_from_context(event, (keep_group ? 0 : DETACH_GROUP) | DETACH_EXIT);
 }
 
 /*
@@ -483,16 +656,35 @@ static void remove_family(struct perf_event *head, bool keep_group)
 	struct perf_event *event;
 
 	list_for_each_entry(event, &head->child_list, child_list)
-		ops->remove_member(event, false);
-	ops->remove_member(head, keep_group);
+		remove_member(event, false);
+	remove_member(head, keep_group);
+}
+
+/*
+ * Add to perf_event::count of the head, not to ::child_count, which
+ * PERF_EVENT_IOC_RESET does not reset.
+ */
+static void put_member(struct perf_event *event)
+{
+	struct perf_event *head = event->parent;
+
+	scoped_guard(mutex, &head->child_mutex) {
+		local64_add(local64_read(&event->count), &head->count);
+		head->total_time_enabled += event->total_time_enabled;
+		head->total_time_running += event->total_time_running;
+		list_del_init(&event->child_list);
+	}
+	put_event(event);
 }
 
 static void put_members(struct perf_event *head)
 {
 	struct perf_event *event, *next;
 
-	list_for_each_entry_safe(event, next, &head->child_list, child_list)
-		ops->put_member(event);
+	list_for_each_entry_safe(event, next, &head->child_list, child_list) {
+		irq_work_sync(&event->pending_disable_irq);
+		put_member(event);
+	}
 }
 
 void perf_process_close(struct perf_event *head)
@@ -501,15 +693,47 @@ void perf_process_close(struct perf_event *head)
 
 	scoped_guard(mutex, &process->mutex) {
 		hlist_del_init(&head->hlist_entry);
-		if (wants_sb(head))
-			list_del_rcu(&head->sb_list);
 		forget_opener(head);
 		remove_family(head, false);
 		put_members(head);
+		/* No member is active any more, so nothing adds @head to the list again. */
+		irq_work_sync(&head->pending_disable_irq);
+		scoped_guard(raw_spinlock_irq, &process->limit_lock)
+			list_del_init(&head->sb_list);
 	}
-	/* No member is active any more, so nothing queues the work again. */
-	irq_work_sync(&head->pending_disable_irq);
 	flush_work(&process->limit);
+}
+
+/* ---- Users ---- */
+
+void perf_process_lock(struct perf_event *event)
+{
+	if (event->process)
+		mutex_lock(&event->process->mutex);
+}
+
+void perf_process_unlock(struct perf_event *event)
+{
+	if (event->process)
+		mutex_unlock(&event->process->mutex);
+}
+
+/* Each member of a family holds a reference to @prog, as in perf_event_alloc(). */
+void perf_process_set_bpf(struct perf_event *head, struct bpf_prog *prog)
+{
+	struct perf_event *event;
+	struct bpf_prog *old;
+
+	guard(mutex)(&head->child_mutex);
+	list_for_each_entry(event, &head->child_list, child_list) {
+		old = event->prog;
+		if (prog)
+			bpf_prog_inc(prog);
+		event->bpf_cookie = head->bpf_cookie;
+		WRITE_ONCE(event->prog, prog);
+		if (old)
+			bpf_prog_put(old);
+	}
 }
 
 /* ---- Credentials, exec and exit ---- */
@@ -523,7 +747,7 @@ static void end_family(struct perf_event *head, bool keep_group)
 	remove_family(head, keep_group);
 	put_members(head);
 	/* poll() reports the end of the event. */
-	ops->wakeup(head);
+	perf_event_wakeup(head);
 }
 
 /* Ends the events whose openers may not watch current any more. */
@@ -560,6 +784,14 @@ void __perf_process_commit_creds(void)
 		kfree(work);
 }
 
+static void enable(struct perf_event *head)
+{
+	struct perf_event_context *ctx = perf_event_ctx_lock(head);
+
+	perf_event_for_each_child(head, _perf_event_enable);
+	perf_event_ctx_unlock(head, ctx);
+}
+
 void perf_process_exec(void)
 {
 	struct perf_process *process = READ_ONCE(current->signal->perf_process);
@@ -578,10 +810,13 @@ void perf_process_exec(void)
 			/* A concurrent modification changes other bits of the same word. */
 			scoped_guard(mutex, &head->child_mutex)
 				head->attr.enable_on_exec = 0;
-			ops->enable(head);
+			enable(head);
 		}
 		cond_resched();
 	}
+	/* All events with attr.sigtrap have ended: new threads need no queue. */
+	WRITE_ONCE(process->sigtrap, PERF_SIGTRAP_NONE);
+	process->sigtrap_done = PERF_SIGTRAP_NONE;
 }
 
 /*

@@ -3,49 +3,40 @@
  * Events of a whole process: PERF_EV_CAP_PROCESS.
  *
  * Such an event is for all threads of a thread group, now and later.  It consists of
- * one event in the context of a CPU, or of one in the context of each possible CPU: a
- * family, whose head is the event that the user holds.  perf_cpu_context::process is
- * the process that runs on the CPU, and event_filter_match() accepts the events of
- * that process alone.  Events are scheduled in and out when the process of a CPU
- * changes; nothing happens when only its thread changes.  Threads hold no state for
- * the event, so new and existing threads are treated alike, and nothing is allocated,
- * inherited or freed for them.  attr.inherit is refused: each fork would have to
- * allocate events of all CPUs for the child process.
+ * one event for a CPU, or of one for each possible CPU: a family, whose head is the event
+ * that the user holds.  A process has a perf_event_context for each CPU, as a thread has
+ * one.  perf_cpu_context::process_ctx is the one of the process that runs there, if it has
+ * events.  It is scheduled in and out when the process of the CPU changes; nothing happens
+ * when only its thread changes.  Threads hold no state for the event, so new and existing
+ * threads are treated alike, and nothing is allocated, inherited or freed for them, except
+ * the queues for attr.sigtrap, see sigtrap.c.
+ * attr.inherit is refused: each fork would have to allocate events of all CPUs for the
+ * child process.
  *
  * No access is missed after the return of open.  signal_struct::perf_process is set
- * first, and the hook of the scheduler is enabled, with a grace period.  Then an IPI to
- * each CPU adds the event to the groups of the process there, and sets
- * perf_cpu_context::process for the thread that runs there.  From then on
- * perf_cpu_context::nr_process is not 0, so that a switch on the CPU compares the
- * process of the next thread, and schedules the event before that thread runs.  All
- * threads share the signal_struct, so it does not matter when a thread was created, or
- * where it was at the time of the IPI.  The event is added for a CPU that is offline,
- * too; perf_event_cpu_returns() schedules it.  A CPU that already has an event of the
- * process keeps perf_cpu_context::process up to date: no IPI is needed while another
- * process runs there.
+ * first, and the hook of the scheduler is enabled, with a grace period.  From then on each
+ * switch to a thread of the process looks for events, and schedules them in before that
+ * thread runs.  All threads share the signal_struct, so it
+ * does not matter when a thread was created.  Only a CPU on which the process runs gets an
+ * IPI, at open as at any other change, see perf_process_install() of core.c: an event for
+ * a CPU that is idle, offline or runs another process is changed under the lock of its
+ * context, and no user of the CPU waits for a mutex of the process.
  *
- * Only code acting for the process walks its events; their number is bounded by open
- * files alone.  They are not on the list of events of the context, and those that ask
- * for side-band records are on a list of the process.
+ * The number of events is bounded by open files alone.  Only code acting for the process
+ * walks them.
  *
- * A group consists of events of one process for the same CPUs.  The heads are on one
- * CPU, and on each CPU the members form an ordinary group, which is scheduled as one.
+ * A group consists of events of one process for the same CPUs.  The heads are in one
+ * context, and on each CPU the members form an ordinary group, which is scheduled as one.
  * Open, close, exec and exit change the groups of all CPUs together under
  * perf_process::mutex, under which a group is also read, so that read() adds up groups
  * that have the same members.  The ioctls that enable, disable or modify a group take it,
  * too; prctl() and callers in the kernel only ctx->mutex and child_mutex of the head,
  * so that a read may find a group enabled on some of the CPUs.
  *
- * A process has a clock on each CPU that stands still while the process does not run
- * there, and the times of its events on the CPU are times of this clock: so the times
- * of a family add up to the time that threads of the process ran.
- *
- * The groups of a process on a CPU are in a tree of their own, so that a walk along the
- * groups of the CPU never visits those of other processes.  When the process of the
- * CPU changes, the active groups are scheduled out, and those in the tree of the next
- * process in: first the guaranteed ones, which always fit, then multiplexed groups
- * (PERF_EV_CAP_MUX) until a few of them do not fit.  Multiplexed groups are rotated
- * apart from those of the CPU, see PERF_ROTATE_PROCESS.  The cost of a switch does not
+ * perf_event_context::time stands still while the context is scheduled out: so the times
+ * of a family add up to the time that threads of the process ran. When the process of the
+ * CPU changes, guaranteed groups are scheduled in first, which always fit, then multiplexed
+ * groups (PERF_EV_CAP_MUX) until a few of them do not fit: the cost of a switch does not
  * depend on their number.
  *
  * struct perf_process belongs to the signal_struct of the thread group, from the first
@@ -73,12 +64,10 @@
  * If E has not seen A, B sees D. If it has, the thread takes the mutex first, and B sees
  * D, or last, and F sees C.
  *
- * process.c calls nothing of perf core but struct perf_process_ops, and the PMU through
- * its methods.
- *
- * Locking: exec_update_lock, perf_process::mutex, ctx->mutex, child_mutex. The groups
- * on a CPU are protected by ctx->lock of the CPU. The members of a family change under
- * perf_process::mutex only, before the head gets a file or after its file is closed.
+ * Locking: exec_update_lock, perf_process::mutex, ctx->mutex, child_mutex. On a CPU the
+ * ctx->lock of the CPU, of the process and of the task, in this order. The members of a
+ * family change under perf_process::mutex only, before the head gets a file or after its
+ * file is closed.
  */
 #ifndef _KERNEL_EVENTS_PROCESS_H
 #define _KERNEL_EVENTS_PROCESS_H
@@ -92,47 +81,41 @@
 #include <linux/workqueue.h>
 
 /**
- * struct perf_process_cpu - the events of a process in the context of one CPU
- * @groups: pinned and flexible groups
- * @time: the clock of the process when it last stopped
- * @offset: difference of the running clock to perf_event_context::time of the CPU
- *
- * Protected by ctx->lock of the CPU.  perf_event_time_now() reads the clock without the
- * lock.
- */
-struct perf_process_cpu {
-	struct perf_event_groups	groups;
-	u64				time;
-	u64				offset;
-};
-
-/**
  * struct perf_process - the events of a process
  * @mutex: serializes changes of @heads, of families and of groups, see above
  * @heads: the heads that users hold, linked by perf_event::hlist_entry, which otherwise
  *	only software events use
- * @sb_heads: the heads that ask for side-band records, linked by perf_event::sb_list;
- *	read under RCU
  * @dead: the last thread has exited
- * @limit: work that disables the events at the limit of PERF_EVENT_IOC_REFRESH;
- *	perf_process_close() flushes it before the head is freed
+ * @has_sb: an event was opened that gets side-band records: only then are the events walked
+ *	for each record
+ * @sigtrap: enum perf_sigtrap_need: what new threads need
+ * @sigtrap_done: what all threads have
+ * @limit_lock: protects @at_limit; taken in interrupts
+ * @at_limit: the heads that have reached the limit of PERF_EVENT_IOC_REFRESH, linked by
+ *	perf_event::sb_list, which otherwise only events of CPUs use
+ * @limit: work that disables the events on @at_limit; perf_process_close() flushes it before
+ *	the last event is freed, after which @limit is freed
  * @rcu: frees the structure after a grace period
  * @pmu: the PMU of all its events
  * @bp: of @pmu: what breakpoints of the process and of its threads have reserved
- * @cpus: the events in the context of each CPU
+ * @cpus: the context for each possible CPU; its perf_event_context::process is this
  */
 struct perf_process {
 	struct mutex		mutex;
 	struct hlist_head	heads;
-	struct list_head	sb_heads;
 	bool			dead;
+	bool			has_sb;
+	u8			sigtrap;
+	u8			sigtrap_done;
+	raw_spinlock_t		limit_lock;
+	struct list_head	at_limit;
 	struct work_struct	limit;
 	struct rcu_head		rcu;
 	struct pmu		*pmu;
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 	struct bp_process	bp;
 #endif
-	struct perf_process_cpu	cpus[];
+	struct perf_event_context	*cpus[];
 };
 
 /* Enabled while any process has an event */
@@ -162,11 +145,17 @@ static inline bool perf_process_is_over(const struct perf_event *event)
 	       atomic_read(&(event->parent ?: event)->event_limit) < 0;
 }
 
+/* Enabling without PERF_EVENT_IOC_REFRESH removes the limit. */
+static inline void perf_process_lift_limit(struct perf_event *event)
+{
+	if (perf_process_used() && perf_process_is_over(event) && !event->parent)
+		atomic_set(&event->event_limit, 0);
+}
+
 /**
  * perf_cpu_process - return the process that runs on this CPU
  *
- * The first event of a process sets it by an IPI: a caller that must not miss this
- * event keeps interrupts off.
+ * An IPI may set it: a caller that must not miss the first event keeps interrupts off.
  *
  * Context: Any; not preemptible.
  * Return: the process, or NULL if it has no events on this CPU.
@@ -174,48 +163,6 @@ static inline bool perf_process_is_over(const struct perf_event *event)
 struct perf_process *perf_cpu_process(void);
 
 /* ---- process.c ---- */
-
-/**
- * struct perf_process_ops - operations of perf core on events of processes
- * @alloc_member: Allocates the member of the family of @head for @cpu. @leader is the
- *	member for @cpu of the family that leads the group, NULL if @head leads its
- *	group. Returns ERR_PTR() on failure.
- * @free_member: Frees a member that was not installed.
- * @install_member: Installs a member in the context of its CPU.
- * @remove_member: Ends a member, or the head, unless it has ended already, and removes
- *	it from its context. Unless @keep_group it leaves its group, too; the other
- *	events of a group that it led become single events.
- * @put_member: Adds the counts of an ended member to its head, which has ended too, and
- *	puts the member.
- * @enable: Enables all members of the family of @head.
- * @disable_at_limit: Disables all members if @head has no overflows left.
- * @wakeup: Wakes up tasks that wait for @head in poll().
- * @join: Adds the context of @task to @process, see perf_process_add_context().
- * @may_watch: Returns true if current may open an event with @attr for @thread; @flags
- *	are PTRACE_MODE_* for ptrace_may_access(), in addition to the mode for such events.
- */
-struct perf_process_ops {
-	struct perf_event *(*alloc_member)(struct perf_event *head, int cpu,
-					   struct perf_event *leader);
-	void (*free_member)(struct perf_event *event);
-	void (*install_member)(struct perf_event *event);
-	void (*remove_member)(struct perf_event *event, bool keep_group);
-	void (*put_member)(struct perf_event *event);
-	void (*enable)(struct perf_event *head);
-	void (*disable_at_limit)(struct perf_event *head);
-	void (*wakeup)(struct perf_event *head);
-	void (*join)(struct perf_process *process, struct task_struct *task);
-	bool (*may_watch)(const struct perf_event_attr *attr, struct task_struct *thread,
-			  unsigned int flags);
-};
-
-/**
- * perf_process_init - set the operations of perf core
- * @ops: the operations
- *
- * Context: Boot.
- */
-void perf_process_init(const struct perf_process_ops *ops);
 
 /**
  * perf_process_add_context - account the reservations of a thread to its process
@@ -292,14 +239,57 @@ void perf_process_abort(struct perf_event *event);
 void perf_process_close(struct perf_event *event);
 
 /**
- * perf_process_disable_soon - queue work that disables the events at their limit
- * @process: the process, an event of which has just reached its limit
+ * perf_process_disable_soon - queue work that disables a family
+ * @event: a member of the family, which has just reached its limit
  *
  * Until the work runs, perf_process_is_over() makes perf core ignore hits.
  *
  * Context: Interrupt.
  */
-void perf_process_disable_soon(struct perf_process *process);
+void perf_process_disable_soon(struct perf_event *event);
+
+/**
+ * perf_process_raise_limit - PERF_EVENT_IOC_REFRESH for a family
+ * @head: the head of the family
+ * @refresh: number of further overflows
+ *
+ * perf_event::event_limit of the head is the number of overflows that are left to all
+ * members together; 0 means no limit. The last overflow makes it negative: no CPU counts
+ * an access then, until the event is enabled again.
+ *
+ * Context: ctx->mutex of @head held.
+ */
+void perf_process_raise_limit(struct perf_event *head, int refresh);
+
+/**
+ * perf_process_take_overflow - count an overflow of a family
+ * @event: the member that has overflown
+ *
+ * Context: Any.
+ * Return: 1 for the last overflow that the limit allows, -1 if none is left, otherwise 0.
+ */
+int perf_process_take_overflow(struct perf_event *event);
+
+/**
+ * perf_process_lock - keep the groups of all CPUs unchanged
+ * @event: an event, which need not be of a process
+ *
+ * perf_process_used() stays true as long as any event has a process.
+ *
+ * Context: Process context.
+ */
+void perf_process_lock(struct perf_event *event);
+
+void perf_process_unlock(struct perf_event *event);
+
+/**
+ * perf_process_set_bpf - set the BPF program of the members of a family
+ * @head: the head of the family, which has its program already
+ * @prog: the program, NULL for none
+ *
+ * Context: Process context.
+ */
+void perf_process_set_bpf(struct perf_event *head, struct bpf_prog *prog);
 
 /**
  * perf_process_exec - apply attr.remove_on_exec and attr.enable_on_exec

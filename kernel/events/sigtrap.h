@@ -1,230 +1,219 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Storage for hits of events with attr.sigtrap, until their signals are sent.
+ * The queue of a thread: hits of events with attr.sigtrap, until their signals are sent.
  *
- * An event with attr.sigtrap has storage for one hit, or for
- * HW_BREAKPOINT_SIGTRAPS hits if HW_BREAKPOINT_SIGTRAP_QUEUE is set. A hit is
- * due from sigtrap_add() until its signal is sent or the hit is dropped; as
- * long as it is due it is on a list of the event's perf context. Hits are
- * stored in any context: an interrupt, an exception or an NMI may store a hit
- * while the code that it interrupted is storing another one.
+ * A thread has a queue if an event with attr.sigtrap was opened for it or for its process,
+ * and uses it alone. It stores hits in any context: an NMI may store a hit while the code
+ * that it interrupted is storing another one. It sends the signals in process context, and
+ * no hit is stored meanwhile. The number of hits is limited, because they are walked with
+ * interrupts off.
  *
- * A list holds a limited number of hits of events with HW_BREAKPOINT_SIGTRAP_QUEUE: they
- * can wait for any time, and the list is walked with interrupts off. A hit of another
- * event waits only until the signals of the other hits of its instruction are sent.
- *
- * Locking: sigtrap_alloc() and sigtrap_add() take no lock. Callers of all other
- * functions hold the lock of the list, which is perf_event_context::lock.
+ * An event drops hits, in whatever queues they are, by a change of a number in its struct
+ * perf_sigtrap, which its hits refer to: a hit with another number gives no signal.
  */
 #ifndef _KERNEL_EVENTS_SIGTRAP_H
 #define _KERNEL_EVENTS_SIGTRAP_H
 
-#include <linux/atomic.h>
-#include <linux/bitops.h>
-#include <linux/build_bug.h>
 #include <linux/hw_breakpoint.h>
-#include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/perf_event.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 #include <linux/types.h>
 
-/* Number of hits that an event with HW_BREAKPOINT_SIGTRAP_QUEUE can store */
+/* Number of hits of an event with HW_BREAKPOINT_SIGTRAP_QUEUE that a queue can store */
 #define HW_BREAKPOINT_SIGTRAPS	32
 
-/*
- * Number of hits that wait in a thread, of all its events with HW_BREAKPOINT_SIGTRAP_QUEUE.
- * The same number of hits of events of its process can wait.
- */
+/* Number of hits of all such events that a queue can store */
 #define SIGTRAP_QUEUED_MAX	(4 * HW_BREAKPOINT_SIGTRAPS)
+
+/*
+ * Number of hits that a queue can store besides: those of one instruction, for which an
+ * architecture has up to 16 registers. Others coalesce with these.
+ */
+#define SIGTRAP_HITS		16
 
 static inline bool hw_breakpoint_queues_sigtrap(const struct perf_event_attr *attr)
 {
 	return attr->config & HW_BREAKPOINT_SIGTRAP_QUEUE;
 }
 
-/* perf_sigtrap::busy has one bit per hit. */
-static_assert(HW_BREAKPOINT_SIGTRAPS <= BITS_PER_LONG);
+/**
+ * struct perf_sigtrap - what hits refer to of their event
+ * @refs: number of hits that are due, and one for the event
+ * @family: of the head of the family that the event is a member of; only compared
+ * @type: attr.type of the event
+ * @queue: HW_BREAKPOINT_SIGTRAP_QUEUE is set: hits must not coalesce
+ * @dropped: changes when hits are to be dropped
+ * @modified: changes when hits that wait are to be dropped, unless @queue
+ */
+struct perf_sigtrap {
+	refcount_t			refs;
+	const struct perf_sigtrap	*family;
+	u32				type;
+	bool				queue;
+	unsigned int			dropped;
+	unsigned int			modified;
+};
 
 /**
  * struct sigtrap_hit - a hit whose signal is due
- * @new: node of sigtrap_list::new, valid unless @listed
- * @link: node of sigtrap_list::due, valid if @listed
- * @listed: the hit has been moved from sigtrap_list::new to sigtrap_list::due
- * @sync: a breakpoint was hit in user mode while SIGTRAP was not blocked
- * @async: the event was hit in user mode while SIGTRAP was blocked
- * @type: attr.type of the event
- * @storage: the storage that contains this hit
- * @task: the task that made the access
+ * @node: node of sigtrap_queue::free, ::new or ::due
+ * @sigtrap: of the event; with a reference
  * @addr: address of the access, 0 if none may be reported
  * @data: attr.sig_data at the time of the hit
+ * @dropped: perf_sigtrap::dropped at that time
+ * @modified: perf_sigtrap::modified at that time
+ * @sync: a breakpoint was hit in user mode while SIGTRAP was not blocked
+ * @async: the event was hit in user mode while SIGTRAP was blocked
+ * @waits: the signal could not be sent when the thread returned to user mode
  */
 struct sigtrap_hit {
-	union {
-		struct llist_node	new;
-		struct list_head	link;
-	};
-	bool				listed;
-	bool				sync;
-	bool				async;
-	u32				type;
-	struct perf_sigtrap		*storage;
-	struct task_struct		*task;
-	u64				addr;
-	u64				data;
+	struct llist_node	node;
+	struct perf_sigtrap	*sigtrap;
+	u64			addr;
+	u64			data;
+	unsigned int		dropped;
+	unsigned int		modified;
+	bool			sync;
+	bool			async;
+	bool			waits;
 };
 
 /**
- * struct perf_sigtrap - storage for the hits of one event
- * @busy: bitmap of the elements of @hit that are in use
- * @nr: number of elements of @hit
- * @queue: HW_BREAKPOINT_SIGTRAP_QUEUE is set: hits must not coalesce
- * @lost: number of hits that were lost, of the family of the event
- * @dropped: of the head of a family of events of a process: changes when hits that
- *	are due are to be dropped
- * @modified: of each member of a family: changes when the event is modified
- * @hit: the hits
+ * struct sigtrap_queue - hits of a thread
+ * @work: sends the signals
+ * @added: @work has been added
+ * @sending: signals are being sent: no hit is stored
+ * @waits: a hit waits for a change of the pending or blocked signals
+ * @free: elements for new hits. Only the thread takes them, and none is returned while it
+ *	takes one, which would confuse llist_del_first(); others may add new ones.
+ * @new: latest hits, newest first
+ * @due: earlier hits, oldest first
+ * @more: elements for events with HW_BREAKPOINT_SIGTRAP_QUEUE
+ * @hit: elements
  */
-struct perf_sigtrap {
-	unsigned long		busy;
-	unsigned int		nr;
-	bool			queue;
-	atomic64_t		*lost;
-	atomic_t		dropped;
-	atomic_t		modified;
-	struct sigtrap_hit	hit[] __counted_by(nr);
+struct sigtrap_queue {
+	struct callback_head	work;
+	unsigned int		added;
+	bool			sending;
+	bool			waits;
+	struct llist_head	free;
+	struct llist_head	new;
+	struct llist_node	*due;
+	struct sigtrap_hit	*more;
+	struct sigtrap_hit	hit[SIGTRAP_HITS];
 };
 
-static inline bool sigtrap_reserve(struct sigtrap_list *list,
-				   const struct perf_sigtrap *sigtrap)
+static inline void sigtrap_put(struct perf_sigtrap *sigtrap)
 {
-	if (!sigtrap->queue)
-		return true;
-	return atomic_add_unless(&list->queued, 1, SIGTRAP_QUEUED_MAX);
+	if (refcount_dec_and_test(&sigtrap->refs))
+		kfree(sigtrap);
 }
 
-static inline void sigtrap_unreserve(struct sigtrap_list *list,
-				     const struct perf_sigtrap *sigtrap)
+static inline void sigtrap_add_elements(struct sigtrap_queue *queue, struct sigtrap_hit *hit,
+					unsigned int nr)
 {
-	if (sigtrap->queue)
-		atomic_dec(&list->queued);
+	while (nr--)
+		llist_add(&hit[nr].node, &queue->free);
 }
 
-/**
- * sigtrap_alloc - allocate an element of an event's storage
- * @list: list of the event's context
- * @sigtrap: storage of the event
- *
- * Context: Any.
- * Return: the hit to fill in and to add to @list, or NULL if all elements are in use or
- * @list can hold no more hits of events with HW_BREAKPOINT_SIGTRAP_QUEUE.
- */
-static inline struct sigtrap_hit *sigtrap_alloc(struct sigtrap_list *list,
-						struct perf_sigtrap *sigtrap)
+static inline bool sigtrap_is_empty(const struct sigtrap_queue *queue)
 {
-	unsigned int i;
+	return llist_empty(&queue->new) && !READ_ONCE(queue->due);
+}
 
-	if (!sigtrap_reserve(list, sigtrap))
-		return NULL;
-	do {
-		i = find_first_zero_bit(&sigtrap->busy, sigtrap->nr);
-		if (i >= sigtrap->nr) {
-			sigtrap_unreserve(list, sigtrap);
-			return NULL;
+/* True if the event has been disabled, closed or modified since, see perf_sigtrap_modify(). */
+static inline bool sigtrap_is_dropped(const struct sigtrap_hit *hit)
+{
+	const struct perf_sigtrap *sigtrap = hit->sigtrap;
+
+	return hit->dropped != READ_ONCE(sigtrap->dropped) ||
+	       (hit->waits && !sigtrap->queue &&
+		hit->modified != READ_ONCE(sigtrap->modified));
+}
+
+/* Returns false if a hit coalesces with another one of its event, or if the queue is full. */
+static inline bool sigtrap_has_room(const struct sigtrap_queue *queue,
+				    const struct perf_sigtrap *sigtrap)
+{
+	const struct llist_node *lists[] = { READ_ONCE(queue->new.first), queue->due };
+	unsigned int of_family = 0, queued = 0, i;
+	const struct sigtrap_hit *hit;
+
+	for (i = 0; i < ARRAY_SIZE(lists); i++) {
+		llist_for_each_entry(hit, lists[i], node) {
+			if (sigtrap_is_dropped(hit))
+				continue;
+			of_family += hit->sigtrap->family == sigtrap->family;
+			queued += hit->sigtrap->queue;
 		}
-		/* Pairs with clear_bit_unlock() in sigtrap_done(). */
-	} while (test_and_set_bit_lock(i, &sigtrap->busy));
-
-	return &sigtrap->hit[i];
-}
-
-/**
- * sigtrap_add - make a hit due
- * @list: list of the event's context
- * @hit: a filled-in hit that sigtrap_alloc() has returned
- *
- * Context: Any.
- */
-static inline void sigtrap_add(struct sigtrap_list *list, struct sigtrap_hit *hit)
-{
-	llist_add(&hit->new, &list->new);
-}
-
-/**
- * sigtrap_collect - move new hits to the end of sigtrap_list::due
- * @list: list of a context
- *
- * Context: Any; the caller holds the lock of @list.
- */
-static inline void sigtrap_collect(struct sigtrap_list *list)
-{
-	struct llist_node *new = llist_reverse_order(llist_del_all(&list->new));
-	struct sigtrap_hit *hit, *next;
-
-	llist_for_each_entry_safe(hit, next, new, new) {
-		hit->listed = true;
-		list_add_tail(&hit->link, &list->due);
 	}
+	if (!sigtrap->queue)
+		return !of_family;
+
+	return of_family < HW_BREAKPOINT_SIGTRAPS && queued < SIGTRAP_QUEUED_MAX;
 }
 
-/**
- * sigtrap_done - remove a hit from its list and free its storage
- * @list: list of a context
- * @hit: a hit on sigtrap_list::due of @list
- *
- * Context: Any; the caller holds the lock of @list.
+/*
+ * Any context: take an element for a hit, to fill in and to pass to sigtrap_add(). Returns
+ * NULL if the hit is not to be stored. @sigtrap does not change meanwhile.
  */
-static inline void sigtrap_done(struct sigtrap_list *list, struct sigtrap_hit *hit)
+static inline struct sigtrap_hit *sigtrap_get(struct sigtrap_queue *queue,
+					      struct perf_sigtrap *sigtrap)
 {
-	struct perf_sigtrap *sigtrap = hit->storage;
+	struct llist_node *node;
+	struct sigtrap_hit *hit;
 
-	list_del(&hit->link);
-	hit->listed = false;
-	/* Pairs with test_and_set_bit_lock() in sigtrap_alloc(). */
-	clear_bit_unlock(hit - sigtrap->hit, &sigtrap->busy);
-	sigtrap_unreserve(list, sigtrap);
+	if (!sigtrap_has_room(queue, sigtrap))
+		return NULL;
+	node = llist_del_first(&queue->free);
+	if (!node)
+		return NULL;
+
+	hit = llist_entry(node, struct sigtrap_hit, node);
+	refcount_inc(&sigtrap->refs);
+	hit->sigtrap = sigtrap;
+	hit->dropped = sigtrap->dropped;
+	hit->modified = sigtrap->modified;
+	hit->waits = false;
+
+	return hit;
 }
 
-/**
- * sigtrap_take - remove a hit from its list in order to send its signal
- * @list: list of a context
- * @hit: a hit on sigtrap_list::due of @list
- * @task: the task that would get the signal
- *
- * A hit in a context switch, after the check for hits that are due, moves with its
- * context to another task. Its signal cannot be sent any more: if hits of the event must
- * not coalesce, count the hit as lost.
- *
- * Context: Any; the caller holds the lock of @list.
- * Return: true if @task made the hit.
- */
-static inline bool sigtrap_take(struct sigtrap_list *list, struct sigtrap_hit *hit,
-				const struct task_struct *task)
+/* Makes a hit due that sigtrap_get() has returned. */
+static inline void sigtrap_add(struct sigtrap_queue *queue, struct sigtrap_hit *hit)
 {
-	bool own = hit->task == task;
-
-	if (!own && hit->storage->queue)
-		atomic64_inc(hit->storage->lost);
-	sigtrap_done(list, hit);
-	return own;
+	llist_add(&hit->node, &queue->new);
 }
 
-/**
- * sigtrap_drop - remove all hits of an event from sigtrap_list::due
- * @list: list of the event's context
- * @sigtrap: storage of the event
- *
- * Hits that have not been collected yet stay on sigtrap_list::new.
- *
- * Context: Any; the caller holds the lock of @list.
+/*
+ * Call @send for all hits, oldest first: it returns true if the hit is done, and false if
+ * the hit waits. Hits that are dropped are done, too, and without @send all hits are.
  */
-static inline void sigtrap_drop(struct sigtrap_list *list, struct perf_sigtrap *sigtrap)
+static inline void sigtrap_send(struct sigtrap_queue *queue, bool blocked,
+				bool (*send)(const struct sigtrap_hit *hit, bool blocked))
 {
-	unsigned int i;
+	struct llist_node **link = &queue->due, *node;
+	struct sigtrap_hit *hit;
 
-	for (i = 0; i < sigtrap->nr; i++) {
-		if (sigtrap->hit[i].listed)
-			sigtrap_done(list, &sigtrap->hit[i]);
+	while (*link)
+		link = &(*link)->next;
+	*link = llist_reverse_order(llist_del_all(&queue->new));
+
+	link = &queue->due;
+	while ((node = *link)) {
+		hit = llist_entry(node, struct sigtrap_hit, node);
+		if (send && !sigtrap_is_dropped(hit) && !send(hit, blocked)) {
+			hit->waits = true;
+			link = &node->next;
+			continue;
+		}
+		*link = node->next;
+		sigtrap_put(hit->sigtrap);
+		llist_add(node, &queue->free);
 	}
+	queue->waits = queue->due;
 }
 
 #endif /* _KERNEL_EVENTS_SIGTRAP_H */

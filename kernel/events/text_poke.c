@@ -4,8 +4,8 @@
  *
  * A decoder of instruction traces (Intel PT) walks the executed text, so it
  * needs to know the text at any time of the trace. attr.text_poke selects
- * changes of single instructions, attr.text_area those of whole areas of text;
- * see enum perf_text.
+ * changes of single instructions, an event of the PMU kernel_text those of whole
+ * areas of text; see enum perf_text.
  *
  * A record is emitted after the last CPU has stopped executing the old text and
  * before the first CPU can execute the new text; in between CPUs trap on an
@@ -15,14 +15,29 @@
  * recorded, so that a trace can be decoded forwards and backwards.
  */
 
+#include <linux/bits.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/device.h>
+#include <linux/filter.h>
+#include <linux/init.h>
 #include <linux/kgdb.h>
 #include <linux/lockdep.h>
 #include <linux/memory.h>
 #include <linux/perf_event.h>
 #include <linux/string.h>
+#include <linux/sysfs.h>
 
 #include "internal.h"
 #include "text_poke.h"
+
+static struct pmu perf_kernel_text;
+
+/* attr.config, see format/area: record areas of text */
+#define TEXT_AREA	BIT_ULL(0)
+
+/* hw.config: the opener may dump text that the kernel generates, such as BPF images. */
+#define TEXT_AREA_JIT	BIT_ULL(1)
 
 /**
  * struct text_poke_record - what is recorded for one piece of a change
@@ -52,16 +67,13 @@ static bool clock_is_readable(const struct perf_event *event)
 
 static bool wants_text(const struct perf_event *event, enum perf_text kind)
 {
-	/* account_text_poke_event() records the permission in the event that was opened. */
-	const struct perf_event *opened = event->parent ? : event;
-
 	switch (kind) {
 	case PERF_TEXT_INSN:
 		return event->attr.text_poke;
 	case PERF_TEXT_AREA:
-		return event->attr.text_area;
+		return event->pmu == &perf_kernel_text;
 	case PERF_TEXT_JIT:
-		return event->attr.text_area && opened->attach_state & PERF_ATTACH_JIT_TEXT;
+		return event->pmu == &perf_kernel_text && event->hw.config & TEXT_AREA_JIT;
 	}
 	return false;
 }
@@ -133,3 +145,103 @@ void __perf_event_text_fill(enum perf_text kind, const void *addr, u8 byte, size
 		__perf_event_text(kind, addr, addr, n, filled, n);
 	}
 }
+
+/* ---- The PMU kernel_text ---- */
+
+static void kernel_text_destroy(struct perf_event *event)
+{
+	static_branch_slow_dec_deferred(&perf_text_poke_key);
+}
+
+static int kernel_text_open(struct perf_event *event)
+{
+	int err;
+
+	err = perf_allow_kernel();
+	if (err)
+		return err;
+	/* The text of others, whatever kernel.perf_event_paranoid is */
+	if (!perfmon_capable())
+		return -EACCES;
+
+	event->hw.config = TEXT_AREA;
+	if (bpf_dump_raw_ok(current_cred()))
+		event->hw.config |= TEXT_AREA_JIT;
+	static_branch_deferred_inc(&perf_text_poke_key);
+	event->destroy = kernel_text_destroy;
+	return 0;
+}
+
+static int kernel_text_event_init(struct perf_event *event)
+{
+	int err = 0;
+
+	if (event->attr.type != perf_kernel_text.type)
+		return -ENOENT;
+	if (has_branch_stack(event))
+		return -EOPNOTSUPP;
+	if (event->attr.config != TEXT_AREA || event->attr.config1 ||
+	    event->attr.config2 || event->attr.config3)
+		return -EINVAL;
+
+	/* An inherited event records what its parent records, which enables the key. */
+	if (event->parent)
+		event->hw.config = event->parent->hw.config;
+	else
+		err = kernel_text_open(event);
+	if (err)
+		return err;
+
+	event->event_caps |= PERF_EV_CAP_SIDEBAND;
+	return 0;
+}
+
+static int kernel_text_add(struct perf_event *event, int flags)
+{
+	return 0;
+}
+
+static void kernel_text_nop(struct perf_event *event, int flags)
+{
+}
+
+static void kernel_text_read(struct perf_event *event)
+{
+}
+
+PMU_FORMAT_ATTR(area, "config:0");
+
+static struct attribute *kernel_text_format[] = {
+	&format_attr_area.attr,
+	NULL
+};
+
+static const struct attribute_group kernel_text_format_group = {
+	.name	= "format",
+	.attrs	= kernel_text_format,
+};
+
+static const struct attribute_group *kernel_text_groups[] = {
+	&kernel_text_format_group,
+	NULL
+};
+
+/* The events count nothing: they exist for the records in their buffers. */
+static struct pmu perf_kernel_text = {
+	.task_ctx_nr	= perf_sw_context,
+	/* A CPU that comes online runs text before an event could be opened for it. */
+	.capabilities	= PERF_PMU_CAP_KEEP_OFFLINE,
+	.attr_groups	= kernel_text_groups,
+	.event_init	= kernel_text_event_init,
+	.add		= kernel_text_add,
+	.del		= kernel_text_nop,
+	.start		= kernel_text_nop,
+	.stop		= kernel_text_nop,
+	.read		= kernel_text_read,
+};
+
+static int __init kernel_text_init(void)
+{
+	return perf_pmu_register(&perf_kernel_text, "kernel_text", -1);
+}
+device_initcall(kernel_text_init);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Features of the kernel's breakpoint PMU, from sysfs.  Kernels without flexible
- * breakpoints have neither format/ nor caps/.
+ * Features of the kernel's PMUs, from sysfs.  The breakpoint PMU of a kernel without
+ * flexible breakpoints has neither format/ nor caps/.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -14,7 +14,9 @@
 #include "caps.h"
 #include "util.h"
 
-#define PMU		"/sys/bus/event_source/devices/breakpoint"
+#define PMUS		"/sys/bus/event_source/devices"
+#define PMU		PMUS "/breakpoint"
+#define KERNEL_TEXT	PMUS "/kernel_text"
 #define X86_REGISTERS	4
 
 static char *read_attribute(const char *dir, const char *name)
@@ -25,15 +27,30 @@ static char *read_attribute(const char *dir, const char *name)
 	return line;
 }
 
-uint64_t caps_config_bit(const char *name)
+/* Takes the line of a file in format/, NULL if there is none. */
+static uint64_t parse_config_bit(char *line)
 {
-	char *line = read_attribute("format", name);
 	unsigned int bit;
 	bool found;
 
 	found = line && sscanf(line, "config:%u", &bit) == 1 && bit < 64;
 	free(line);
 	return found ? 1ULL << bit : 0;
+}
+
+uint64_t caps_config_bit(const char *name)
+{
+	return parse_config_bit(read_attribute("format", name));
+}
+
+bool caps_text_areas(uint32_t *type, uint64_t *config)
+{
+	char *line = read_line_of(KERNEL_TEXT "/type");
+
+	*type = line ? strtoul(line, NULL, 10) : 0;
+	free(line);
+	*config = parse_config_bit(read_line_of(KERNEL_TEXT "/format/area"));
+	return *type && *config;
 }
 
 unsigned int caps_registers(bool execute)

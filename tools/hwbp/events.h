@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 #include "location.h"
+#include "request.h"
 #include "rings.h"
 #include "target.h"
-#include "watch.h"
 
 struct events;
 

@@ -3,8 +3,8 @@
 #ifndef HWBP_LOCATION_H
 #define HWBP_LOCATION_H
 
+#include "request.h"
 #include "symbols.h"
-#include "watch.h"
 
 /**
  * struct location - a watched place

@@ -5,9 +5,9 @@
 
 #include "events.h"
 #include "location.h"
+#include "request.h"
 #include "symbols.h"
 #include "tasks.h"
-#include "watch.h"
 
 struct report;
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Record changes of kernel text.  A change is recorded in the events of the CPU that
- * makes it, so there is one dummy event per CPU.
+ * makes it, so there is one event per CPU, which counts nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <perf/cpumap.h>
 #include <perf/evsel.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,8 +56,6 @@ static void die_open(const struct text_options *opt, int err)
 		die_no_permission(opt);
 		break;
 	case EINVAL:
-		if (opt->areas)
-			die("this kernel does not record areas of its text (attr.text_area)");
 		die("this kernel does not record changes of its text (attr.text_poke)");
 	case EMFILE:
 		die("too many open files: each CPU needs one (see ulimit -n)");
@@ -87,18 +84,15 @@ static void fill_attr(struct perf_event_attr *attr)
 	attr->wakeup_watermark = 1;
 }
 
-/*
- * Set attr.text_area, the bit behind attr.sigtrap, without its name: installed kernel
- * headers may be older than the running kernel.
- */
-static void set_text_area(struct perf_event_attr *attr)
+static void add_areas(struct perf_event_attr *attr)
 {
-	size_t flags = offsetof(struct perf_event_attr, read_format) + sizeof(attr->read_format);
-	uint64_t bits;
+	uint32_t type;
+	uint64_t config;
 
-	memcpy(&bits, (char *)attr + flags, sizeof(bits));
-	bits |= 1ULL << 38;
-	memcpy((char *)attr + flags, &bits, sizeof(bits));
+	if (!caps_text_areas(&type, &config))
+		die("this kernel does not record areas of its text (it has no PMU kernel_text)");
+	attr->type = type;
+	attr->config = config;
 }
 
 static size_t ring_pages(const struct text_options *opt, size_t nr_rings)
@@ -123,7 +117,7 @@ struct text *text_open(const struct text_options *opt)
 	raise_file_limit();
 	fill_attr(&attr);
 	if (opt->areas)
-		set_text_area(&attr);
+		add_areas(&attr);
 	text->rings = rings_new(RECORD_TYPES);
 	err = rings_open(text->rings, &attr, -1);
 	if (err)

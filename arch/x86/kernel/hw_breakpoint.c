@@ -43,8 +43,6 @@
 #include <linux/hw_breakpoint_arch.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
-#include <linux/kallsyms.h>
-#include <linux/kprobes.h>
 #include <linux/log2.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
@@ -54,13 +52,11 @@
 
 #include <asm/cpu_entry_area.h>
 #include <asm/debugreg.h>
-#include <asm/desc.h>
 #include <asm/hw_breakpoint.h>
 #include <asm/msr.h>
-#include <asm/nospec-branch.h>
 #include <asm/processor.h>
-#include <asm/sections.h>
-#include <asm/tlbflush.h>
+
+#include "hw_breakpoint.h"
 
 /**
  * struct bp_want - a breakpoint that is to be armed in a slot
@@ -142,30 +138,6 @@ EXPORT_PER_CPU_SYMBOL(cpu_dr7);
 DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
 
 DEFINE_PER_CPU(bool, cpu_dr7_changed);
-
-DEFINE_PER_CPU(unsigned int, cpu_db_sections);
-
-/*
- * The breakpoints that the kernel debugger wants on every CPU, in slots that
- * perf does not use.  Changed only by hw_breakpoint_debugger_set(), whose callers
- * serialize. All other CPUs are stopped, or no debugger is registered; a CPU that
- * comes up, or is not stopped, may read them at the same time.
- */
-static const struct arch_hw_breakpoint *debugger_wanted[HBP_NUM];
-static bool debugger_wants;
-
-/* The largest address mask of this processor (AMD with BPEXT), 0 if it has none */
-#ifdef CONFIG_X86_HW_BREAKPOINT_KUNIT_TEST
-/* A test of masks on other processors changes it. */
-u32 hw_breakpoint_addr_mask_max;
-#define addr_mask_max	hw_breakpoint_addr_mask_max
-#else
-static u32 addr_mask_max __ro_after_init;
-#endif
-
-/* Bounds of all static per-CPU data, as soon as they are known */
-static unsigned long percpu_start __ro_after_init;
-static unsigned long percpu_end __ro_after_init = ULONG_MAX;
 
 #define ALL_SLOTS	(BIT(HBP_NUM) - 1)
 
@@ -313,23 +285,6 @@ noinstr void hw_breakpoint_load(void)
 		load_until_unchanged(regs);
 }
 
-/*
- * An NMI may have loaded the registers since this CPU left the outermost section, and may
- * do so until @loading is set: clear DR7 after that.
- */
-noinstr void hw_breakpoint_load_late(void)
-{
-	struct cpu_regs *regs = raw_cpu_ptr(&cpu_regs);
-
-	this_cpu_and(cpu_db_sections, ~DB_SECTION_LOADS);
-	if (leave_to_interrupted_load(regs))
-		return;
-	WRITE_ONCE(regs->loading, true);
-	barrier();
-	hw_breakpoint_disable();
-	load_until_unchanged(regs);
-}
-
 /* Returns true if the interrupted code has cleared DR7 and will restore it. */
 static bool dr7_is_suspended(void)
 {
@@ -340,11 +295,6 @@ static bool dr7_is_suspended(void)
 }
 
 /* ---- Updates of the hardware from the wanted view ---- */
-
-static unsigned long watched_bytes(const struct arch_hw_breakpoint *hw)
-{
-	return hw->mask ? hw->mask + 1UL : dr7_ctl_bytes(hw->ctl);
-}
 
 static __always_inline bool same_control(const struct arch_hw_breakpoint *a,
 					 const struct arch_hw_breakpoint *b)
@@ -413,7 +363,7 @@ static void add_debugger(const struct cpu_regs *regs, struct bp_wants *wanted)
 
 	for (i = 0; i < HBP_NUM; i++) {
 		/* Pairs with smp_store_release() in hw_breakpoint_debugger_set(). */
-		const struct arch_hw_breakpoint *hw = smp_load_acquire(&debugger_wanted[i]);
+		const struct arch_hw_breakpoint *hw = smp_load_acquire(&kgdb_wanted[i]);
 
 		if (!hw)
 			continue;
@@ -542,7 +492,7 @@ static noinline void change_slots(struct cpu_regs *regs, const struct bp_wants *
 		write_dr7(regs, dr7);
 
 	regs->armed_slots = wanted->taken;
-	if (unlikely(addr_mask_max))
+	if (unlikely(hw_breakpoint_addr_mask_max))
 		clear_masks(regs, leave & ~load);
 }
 
@@ -626,7 +576,7 @@ static __always_inline void load_registers(struct cpu_regs *regs, const struct b
 	} else if (armed_slots) {
 		write_dr7(regs, 0);
 		regs->armed_slots = 0;
-		if (unlikely(addr_mask_max))
+		if (unlikely(hw_breakpoint_addr_mask_max))
 			clear_masks(regs, armed_slots);
 	}
 }
@@ -687,7 +637,7 @@ static __always_inline void sync_registers(struct cpu_regs *regs)
 	if (!this_cpu_read(cpu_dr7_armed))
 		regs->known = 0;
 
-	if (unlikely(READ_ONCE(debugger_wants)))
+	if (unlikely(kgdb_wants()))
 		sync_with_debugger(regs);
 	else
 		load_registers(regs, &regs->wanted);
@@ -982,21 +932,11 @@ void hw_breakpoint_cpu_init(void)
 	clear_masks(regs, ALL_SLOTS);
 	this_cpu_write(cpu_dr7_armed, 0);
 	this_cpu_write(cpu_dr7_changed, false);
-	this_cpu_write(cpu_db_sections, 0);
 	this_cpu_write(cpu_dr7, 0);
 	want_changed(regs);
 }
 
-void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint *hw)
-{
-	bool wants = false;
-
-	/* Pairs with smp_load_acquire() in add_debugger(). */
-	smp_store_release(&debugger_wanted[i], hw);
-	for (i = 0; i < HBP_NUM; i++)
-		wants |= !!debugger_wanted[i];
-	WRITE_ONCE(debugger_wants, wants);
-}
+/* ---- For the kernel debugger ---- */
 
 void hw_breakpoint_debugger_enter(void)
 {
@@ -1013,27 +953,25 @@ void hw_breakpoint_debugger_enter(void)
 	hw_breakpoint_disable();
 }
 
-/* Number of breakpoints of the debugger for which perf leaves no slot */
-static unsigned int missing_slots(const struct cpu_regs *regs)
+/* Number of slots that perf leaves; in an open batch it may still take every slot. */
+static unsigned int slots_left(const struct cpu_regs *regs)
 {
-	unsigned int wanted = 0, free = HBP_NUM - hweight32(regs->wanted.taken);
-	int i;
-
-	for (i = 0; i < HBP_NUM; i++)
-		wanted += !!READ_ONCE(debugger_wanted[i]);
-	/* In an open batch perf may still take every slot. */
-	if (regs->open)
-		free = 0;
-
-	return wanted > free ? wanted - free : 0;
+	return regs->open ? 0 : HBP_NUM - hweight32(regs->wanted.taken);
 }
 
-static void load_or_leave_to_section(void)
+/*
+ * Returns true in an NMI, #DB or #MC that began in the kernel.  The debugger runs on the
+ * stack of the exception that entered it.  32-bit kernels have no such stacks: there a #DB
+ * may interrupt a #DB, because it does not overwrite its frame.
+ */
+static bool on_exception_stack(void)
 {
-	if (this_cpu_read(cpu_db_sections) & ~DB_SECTION_LOADS)
-		this_cpu_or(cpu_db_sections, DB_SECTION_LOADS);
-	else
-		hw_breakpoint_load();
+#ifdef CONFIG_X86_64
+	return current_stack_pointer >= __this_cpu_ist_bottom_va(NMI) &&
+	       current_stack_pointer <= __this_cpu_ist_top_va(MCE);
+#else
+	return false;
+#endif
 }
 
 unsigned int hw_breakpoint_debugger_leave(void)
@@ -1043,11 +981,11 @@ unsigned int hw_breakpoint_debugger_leave(void)
 
 	if (!regs->debugging) {
 		want_changed(regs);
-		return missing_slots(regs);
+		return slots_left(regs);
 	}
 	if (regs->debugging > 1) {
 		regs->debugging--;
-		return 0;
+		return HBP_NUM;
 	}
 
 	/* Update struct cpu_regs, then load all registers from it. */
@@ -1063,48 +1001,16 @@ unsigned int hw_breakpoint_debugger_leave(void)
 	/*
 	 * If the debugger interrupted code that had cleared DR7, such as an NMI or
 	 * a #DB, that code loads the registers.  If nothing was armed then, the code did
-	 * not clear DR7, but must not trap either.  Leave DR6 alone: a #DB may be about
-	 * to read it.
+	 * not clear DR7, but must not trap either: local_db_restore() loads them.  Leave
+	 * DR6 alone: a #DB may be about to read it.
 	 */
-	if (!regs->entered_suspended)
-		load_or_leave_to_section();
+	if (!regs->entered_suspended && !on_exception_stack())
+		hw_breakpoint_load();
 	/* Code that cleared DR7 may already have read cpu_dr7_armed. */
 	this_cpu_write(cpu_dr7_changed, true);
 
-	return missing_slots(regs);
+	return slots_left(regs);
 }
-
-static void __init find_percpu_data(void)
-{
-	void __percpu *data = (void __percpu *)__per_cpu_start;
-	unsigned long start = ULONG_MAX, end = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		unsigned long unit = (unsigned long)per_cpu_ptr(data, cpu);
-
-		start = min(start, unit);
-		end = max(end, unit + (__per_cpu_end - __per_cpu_start));
-	}
-	percpu_start = start;
-	percpu_end = end;
-}
-
-static int __init hw_breakpoint_setup(void)
-{
-	/* CPUID Fn8000_0001 ECX: masks have bits 31-0, not only bits 11-0 */
-	const u32 addr_mask_ext = BIT(30);
-
-	if (boot_cpu_has(X86_FEATURE_BPEXT)) {
-		addr_mask_max = GENMASK(11, 0);
-		if (cpuid_ecx(0x80000001) & addr_mask_ext)
-			addr_mask_max = GENMASK(31, 0);
-	}
-
-	find_percpu_data();
-	return 0;
-}
-core_initcall(hw_breakpoint_setup);
 
 /* ---- #DB ---- */
 
@@ -1194,6 +1100,14 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 	return !user_mode(regs) || !(current->thread.virtual_dr6 & DR_TRAP_BITS);
 }
 
+bool hw_breakpoint_overlaps_regs(unsigned long addr, unsigned long end, int cpu)
+{
+	return overlaps_percpu(addr, end, cpu_dr7, cpu) ||
+	       overlaps_percpu(addr, end, cpu_dr7_armed, cpu) ||
+	       overlaps_percpu(addr, end, cpu_dr7_changed, cpu) ||
+	       overlaps_percpu(addr, end, cpu_regs, cpu);
+}
+
 void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state)
 {
 	static const u32 type[] = {
@@ -1215,289 +1129,4 @@ void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state)
 	/* perf users give sizeof(long) as the length of an instruction breakpoint. */
 	if (state->bp_type == HW_BREAKPOINT_X)
 		state->len = sizeof(long);
-}
-
-/* ---- Attributes ---- */
-
-static bool overlaps(unsigned long addr, unsigned long end, const void *base,
-		     size_t size)
-{
-	unsigned long start = (unsigned long)base;
-
-	return end >= start && addr < start + size;
-}
-
-#define overlaps_percpu(addr, end, var, cpu)				\
-	overlaps(addr, end, per_cpu_ptr(&(var), cpu), sizeof(var))
-
-/* Static per-CPU data that the entry or exit of #DB accesses while DR7 is armed */
-static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
-{
-	/* The GDT is also accessed through its writable mapping. */
-	if (overlaps(addr, end, get_cpu_gdt_rw(cpu), GDT_SIZE))
-		return true;
-	if (overlaps_percpu(addr, end, cpu_tss_rw, cpu))
-		return true;
-	/* PCID flush mask for the switch of page tables */
-	if (overlaps_percpu(addr, end, cpu_tlbstate, cpu))
-		return true;
-	/* Accessed by local_db_save(), local_db_restore() and hw_breakpoint_load() */
-	if (overlaps_percpu(addr, end, cpu_dr7, cpu) ||
-	    overlaps_percpu(addr, end, cpu_dr7_armed, cpu) ||
-	    overlaps_percpu(addr, end, cpu_dr7_changed, cpu) ||
-	    overlaps_percpu(addr, end, cpu_db_sections, cpu) ||
-	    overlaps_percpu(addr, end, cpu_regs, cpu))
-		return true;
-#ifdef CONFIG_SMP
-	/* Read by hw_breakpoint_load_late() to find cpu_regs */
-	if (overlaps_percpu(addr, end, this_cpu_off, cpu))
-		return true;
-#endif
-	/* Read on the switch of IBRS */
-	if (overlaps_percpu(addr, end, x86_spec_ctrl_current, cpu))
-		return true;
-	/* Stack pointer for traps from user mode */
-	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->top_of_stack,
-		     sizeof_field(struct pcpu_hot, top_of_stack)))
-		return true;
-#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
-	/* Incremented by each call */
-	if (overlaps(addr, end, &per_cpu_ptr(&pcpu_hot, cpu)->call_depth,
-		     sizeof_field(struct pcpu_hot, call_depth)))
-		return true;
-#endif
-#ifdef CONFIG_CALL_THUNKS_DEBUG
-	if (overlaps_percpu(addr, end, __x86_call_count, cpu) ||
-	    overlaps_percpu(addr, end, __x86_ret_count, cpu) ||
-	    overlaps_percpu(addr, end, __x86_stuffs_count, cpu))
-		return true;
-#endif
-#ifdef CONFIG_STACKPROTECTOR
-	/* Read in the prologue and epilogue of functions on this path */
-#ifdef CONFIG_X86_64
-	if (overlaps(addr, end, &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
-		     sizeof_field(struct fixed_percpu_data, stack_canary)))
-		return true;
-#else
-	if (overlaps_percpu(addr, end, __stack_chk_guard, cpu))
-		return true;
-#endif
-#endif
-#ifdef CONFIG_AMD_MEM_ENCRYPT
-	/* Read by sev_es_ist_enter() */
-	if (overlaps_percpu(addr, end, cea_exception_stacks, cpu))
-		return true;
-#endif
-#ifdef CONFIG_X86_32
-	/* Entry stack pointer for SWITCH_TO_KERNEL_STACK and NMI */
-	if (overlaps_percpu(addr, end, cpu_entry_area, cpu))
-		return true;
-#endif
-	return false;
-}
-
-/*
- * Returns true if a range of kernel addresses overlaps data that the entry or
- * exit of #DB accesses while DR7 is armed: a breakpoint there would trap for
- * ever.
- */
-static bool overlaps_entry(unsigned long addr, unsigned long end)
-{
-	int cpu;
-
-	if (overlaps(addr, end, (void *)CPU_ENTRY_AREA_BASE, CPU_ENTRY_AREA_MAP_SIZE))
-		return true;
-	/* MSR value of the branch prediction barrier on entry */
-	if (overlaps(addr, end, &x86_pred_cmd, sizeof(x86_pred_cmd)))
-		return true;
-	/* Operand of VERW on exit */
-	if (overlaps(addr, end, &x86_verw_sel, sizeof(x86_verw_sel)))
-		return true;
-	/* Offsets of the per-CPU areas */
-#ifdef CONFIG_SMP
-	if (overlaps(addr, end, __per_cpu_offset, sizeof(unsigned long) * nr_cpu_ids))
-		return true;
-#else
-	if (overlaps(addr, end, &pcpu_unit_offsets, sizeof(pcpu_unit_offsets)))
-		return true;
-#endif
-
-	/* Called with interrupts off: visit all CPUs only if necessary. */
-	if (end < percpu_start || addr >= percpu_end)
-		return false;
-	for_each_possible_cpu(cpu) {
-		if (overlaps_entry_data(addr, end, cpu))
-			return true;
-	}
-
-	return false;
-}
-
-/* x86 has one length of instruction breakpoints, for which users give sizeof(long). */
-static __always_inline int parse_execute(const struct perf_event_attr *attr,
-					 struct arch_hw_breakpoint *hw)
-{
-	if (attr->bp_len != sizeof(long))
-		return -EINVAL;
-
-	hw->ctl = DR_LEN_1 | DR_RW_EXECUTE;
-	return 0;
-}
-
-static __always_inline int parse_data(const struct perf_event_attr *attr, unsigned int rw,
-				      struct arch_hw_breakpoint *hw)
-{
-	if (!is_power_of_2(attr->bp_len) ||
-	    !IS_ALIGNED(attr->bp_addr, attr->bp_len))
-		return -EINVAL;
-
-	if (attr->bp_len <= sizeof(long)) {
-		hw->ctl = dr7_len(attr->bp_len) | rw;
-		return 0;
-	}
-
-	/* Longer ranges require address masks. */
-	if (attr->bp_len - 1 > addr_mask_max)
-		return -EOPNOTSUPP;
-	hw->ctl = DR_LEN_1 | rw;
-	hw->mask = attr->bp_len - 1;
-	return 0;
-}
-
-static __always_inline int parse(const struct perf_event_attr *attr,
-				 struct arch_hw_breakpoint *hw)
-{
-	unsigned long end = attr->bp_addr + attr->bp_len - 1;
-
-	if (!attr->bp_len || end < attr->bp_addr)
-		return -EINVAL;
-	if (end >= TASK_SIZE_MAX && overlaps_entry(attr->bp_addr, end))
-		return -EINVAL;
-
-	*hw = (struct arch_hw_breakpoint) { .address = attr->bp_addr };
-
-	switch (attr->bp_type) {
-	case HW_BREAKPOINT_W:
-		return parse_data(attr, DR_RW_WRITE, hw);
-	case HW_BREAKPOINT_RW:
-		return parse_data(attr, DR_RW_READ, hw);
-	case HW_BREAKPOINT_X:
-		return parse_execute(attr, hw);
-	default:
-		return -EINVAL;
-	}
-}
-
-/*
- * Returns true for code that may run, while DR7 is armed, in the entry or exit
- * of a #DB in the kernel, or of an NMI or #MC that interrupts it: a breakpoint
- * there would trap for ever.
- */
-static bool runs_in_entry(unsigned long addr)
-{
-	static const char *const functions[] = {
-		"exc_debug", "exc_debug_kernel", "exc_nmi", "exc_machine_check",
-		"hw_breakpoint_load", "hw_breakpoint_load_late",
-		"__sev_es_ist_enter", "__sev_es_ist_exit",
-		/* Accesses to debug registers with CONFIG_PARAVIRT_XXL, and entries of Xen */
-		"pv_native_get_debugreg", "pv_native_set_debugreg",
-		"xen_get_debugreg", "xen_set_debugreg", "xen_hypercall_pv",
-		"xenpv_exc_debug", "xenpv_exc_nmi", "xenpv_exc_machine_check",
-		/* The way to a #DB in the kernel with FRED, outside of the entry text */
-		"asm_fred_entrypoint_kernel", "fred_entry_from_kernel", "fred_hwexc",
-		"fred_exc_debug",
-		/* Returns on these paths may jump to a return thunk. */
-		"__x86_return_thunk", "call_depth_return_thunk", "its_return_thunk",
-		"retbleed_return_thunk", "retbleed_untrain_ret",
-		"srso_return_thunk", "srso_untrain_ret", "srso_safe_ret",
-		"srso_alias_return_thunk", "srso_alias_untrain_ret",
-		"srso_alias_safe_ret", "entry_untrain_ret", "entry_ibpb",
-	};
-	char name[KSYM_NAME_LEN];
-	int i;
-
-	if (addr >= (unsigned long)__entry_text_start &&
-	    addr < (unsigned long)__entry_text_end)
-		return true;
-	if (lookup_symbol_name(addr, name))
-		return addr >= (unsigned long)__noinstr_text_start &&
-		       addr < (unsigned long)__noinstr_text_end;
-
-	/* Ignore a suffix that the compiler has added, such as ".constprop.0". */
-	strreplace(name, '.', '\0');
-	for (i = 0; i < ARRAY_SIZE(functions); i++) {
-		if (!strcmp(name, functions[i]))
-			return true;
-	}
-
-	return false;
-}
-
-static bool is_kernel_execute(const struct perf_event_attr *attr)
-{
-	return attr->bp_type == HW_BREAKPOINT_X && attr->bp_addr >= TASK_SIZE_MAX;
-}
-
-int hw_breakpoint_arch_parse(struct perf_event *bp,
-			     const struct perf_event_attr *attr,
-			     struct arch_hw_breakpoint *hw)
-{
-	int err = parse(attr, hw);
-
-	if (!err && is_kernel_execute(attr) &&
-	    (within_kprobe_blacklist(attr->bp_addr) || runs_in_entry(attr->bp_addr)))
-		err = -EINVAL;
-	return err;
-}
-
-static int move_execute(unsigned long addr, struct arch_hw_breakpoint *to)
-{
-	const struct perf_event_attr attr = {
-		.bp_addr	= addr,
-		.bp_len		= sizeof(long),
-		.bp_type	= HW_BREAKPOINT_X,
-	};
-
-	return hw_breakpoint_arch_parse(NULL, &attr, to);
-}
-
-int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
-			    struct arch_hw_breakpoint *to)
-{
-	unsigned long last = watched_bytes(hw) - 1;
-
-	if (dr7_ctl_rw(hw->ctl) == DR_RW_EXECUTE)
-		return move_execute(addr, to);
-	/* An aligned range does not wrap. */
-	if (addr & last)
-		return -EINVAL;
-
-	/* Before the call: then no register has to be saved. */
-	*to = (struct arch_hw_breakpoint) {
-		.address	= addr,
-		.mask		= hw->mask,
-		.ctl		= hw->ctl,
-	};
-	if (addr + last >= TASK_SIZE_MAX && overlaps_entry(addr, addr + last))
-		return -EINVAL;
-	return 0;
-}
-
-int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
-				 struct arch_hw_breakpoint *hw)
-{
-	int err = parse(attr, hw);
-
-	if (!err && is_kernel_execute(attr) && runs_in_entry(attr->bp_addr))
-		err = -EINVAL;
-	return err;
-}
-
-int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw)
-{
-	/* Without a mask a range has at most 8 bytes. */
-	if (likely(!hw->mask && hw->address <= TASK_SIZE_MAX - 8))
-		return 0;
-	/* An aligned range does not wrap. */
-	return hw->address + watched_bytes(hw) - 1 >= TASK_SIZE_MAX;
 }

@@ -39,6 +39,7 @@
 #include <asm/hw_breakpoint.h>
 #include <asm/kgdb.h>
 
+#include "hw_breakpoint.h"
 #include "kgdb_breakpoint.h"
 
 /**
@@ -68,6 +69,14 @@ struct kgdb_breakpoint {
 };
 
 static struct kgdb_breakpoint kgdb_bps[HBP_NUM];
+
+/*
+ * What is to be armed on every CPU.  Changed only by hw_breakpoint_debugger_set(), whose
+ * callers serialize. All other CPUs are stopped, or no debugger is registered; a CPU that
+ * comes up, or is not stopped, may read it at the same time.
+ */
+const struct arch_hw_breakpoint *kgdb_wanted[HBP_NUM];
+bool kgdb_wants_any;
 
 /*
  * The accounting is set up. Written once, by kgdb_arch_late(), which an NMI may stop
@@ -122,6 +131,17 @@ static struct kgdb_breakpoint *find_bp(unsigned long addr, u32 bp_type)
 	}
 
 	return NULL;
+}
+
+void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint *hw)
+{
+	bool any = false;
+
+	/* Pairs with smp_load_acquire() in add_debugger(). */
+	smp_store_release(&kgdb_wanted[i], hw);
+	for (i = 0; i < HBP_NUM; i++)
+		any |= !!kgdb_wanted[i];
+	WRITE_ONCE(kgdb_wants_any, any);
 }
 
 static void publish(const struct kgdb_breakpoint *bp, bool set)
@@ -218,7 +238,12 @@ void kgdb_disable_hw_debug(struct pt_regs *regs)
 /* Flexible breakpoints may have registers that the debugger has claimed. */
 static void leave(void)
 {
-	if (hw_breakpoint_debugger_leave())
+	unsigned int left = hw_breakpoint_debugger_leave(), wanted = 0;
+	int i;
+
+	for (i = 0; i < HBP_NUM; i++)
+		wanted += !!READ_ONCE(kgdb_wanted[i]);
+	if (wanted > left)
 		hw_breakpoint_evict_flexible();
 }
 

@@ -210,13 +210,17 @@ static void ensure_drop(struct task_struct *tsk, struct ptrace_debugregs *dregs)
 
 static int set_addr(struct ptrace_debugregs *dregs, int slot, unsigned long addr)
 {
+	struct perf_event_attr attr;
 	int err;
 
-	/* The event of an enabled slot is enabled and has its type and length. */
-	if (dr7_enabled(dregs->dr7, slot))
-		err = move_user_hw_breakpoint(dregs->bp[slot], addr);
-	else
+	if (dr7_enabled(dregs->dr7, slot)) {
+		/* enable_bp() checks the address: the event excludes the kernel. */
+		err = fill_attr(&attr, dr7_ctl(dregs->dr7, slot), addr);
+		if (!err)
+			err = enable_bp(dregs->bp[slot], &attr);
+	} else {
 		err = check_addr(addr);
+	}
 	if (!err)
 		dregs->addr[slot] = addr;
 

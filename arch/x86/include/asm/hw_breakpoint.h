@@ -56,13 +56,6 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 			     const struct perf_event_attr *attr,
 			     struct arch_hw_breakpoint *hw);
 
-/* hw_breakpoint_arch_parse() needs no event. */
-#define hw_breakpoint_arch_parses_attr hw_breakpoint_arch_parses_attr
-static inline bool hw_breakpoint_arch_parses_attr(void)
-{
-	return true;
-}
-
 /**
  * arch_check_bp_in_kernelspace - check whether kernel addresses are watched
  * @hw: translation by hw_breakpoint_arch_parse()
@@ -236,15 +229,14 @@ void hw_breakpoint_debugger_enter(void);
  * hw_breakpoint_debugger_leave - arm this CPU's breakpoints again
  *
  * Loads the breakpoints of perf and of the debugger, even if nothing has
- * changed. Between local_db_save() and local_db_restore() the end of the outermost
- * such section loads them. On a CPU that did not enter the debugger, applies only what
- * hw_breakpoint_debugger_set() changed.
+ * changed. In an NMI or #DB, local_db_restore() loads them. On a CPU that did not
+ * enter the debugger, applies only what hw_breakpoint_debugger_set() changed.
  *
  * Context: Any, also inside a batch or while registers are written; interrupts
  * off.
- * Return: the number of breakpoints of the debugger for which breakpoints of
- * perf leave no slot, or may leave none if a batch is open. Each of them is
- * armed as soon as a slot is free.
+ * Return: the number of slots that breakpoints of perf leave to the debugger; 0 if a
+ * batch is open, in which perf may take every slot. A breakpoint of the debugger
+ * that gets no slot is armed as soon as one is free.
  */
 unsigned int hw_breakpoint_debugger_leave(void);
 

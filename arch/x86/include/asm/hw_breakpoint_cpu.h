@@ -28,13 +28,8 @@ DECLARE_PER_CPU(unsigned long, cpu_dr7_armed);
  */
 DECLARE_PER_CPU(bool, cpu_dr7_changed);
 
-/*
- * Number of sections between local_db_save() and local_db_restore() that this CPU is in.
- * With DB_SECTION_LOADS the end of the outermost one loads the registers.
- */
-DECLARE_PER_CPU(unsigned int, cpu_db_sections);
-
-#define DB_SECTION_LOADS	0x80000000U
+/* Returned by local_db_save() if no breakpoint was armed; not a value of DR7 that arms one */
+#define DB_NOTHING_ARMED	DR7_FIXED_1
 
 /*
  * Returns true if a breakpoint is armed on this CPU.  Uses the raw accessor,
@@ -60,13 +55,6 @@ static __always_inline void hw_breakpoint_disable(void)
 void hw_breakpoint_load(void);
 
 /**
- * hw_breakpoint_load_late - load the registers at the end of the outermost section
- *
- * Context: Any; interrupts off.
- */
-void hw_breakpoint_load_late(void);
-
-/**
  * hw_breakpoint_restore - restore the debug registers after other code used them
  *
  * Resets DR6, too.
@@ -86,22 +74,22 @@ void hw_breakpoint_restore(void);
 void hw_breakpoint_cpu_init(void);
 
 /*
- * Disarms breakpoints for a section of code that must not trap. Returns the
- * value of DR7 for local_db_restore(), 0 if nothing was armed.  Checks cpu_dr7
- * first: in a virtual machine even reading DR7 is an exit.
+ * Disarms breakpoints for a section of code that must not trap. Returns what
+ * local_db_restore() needs: the value of DR7, 0 if interrupted code has cleared
+ * DR7, or DB_NOTHING_ARMED.  Checks cpu_dr7 first: in a virtual machine even
+ * reading DR7 is an exit.
  *
- * Only code that finds DR7 armed arms it again.  An NMI, a #DB or the kernel debugger
+ * Only code that has cleared DR7 arms it again.  An NMI, a #DB or the kernel debugger
  * that interrupts the section finds DR7 clear: it may change breakpoints in memory, but
- * writes no register.  If nothing was armed either, the debugger leaves it to the end of
- * the outermost section to arm what it has set.
+ * writes no register.  If nothing was armed, the end of the section in which the debugger
+ * ran arms what the debugger has set.
  */
 static __always_inline unsigned long local_db_save(void)
 {
 	unsigned long dr7;
 
-	this_cpu_inc(cpu_db_sections);
-	if (static_cpu_has(X86_FEATURE_HYPERVISOR) && !hw_breakpoint_active())
-		return 0;
+	if (!hw_breakpoint_active())
+		return DB_NOTHING_ARMED;
 
 	get_debugreg(dr7, 7);
 	dr7 &= ~DR7_FIXED_1;
@@ -119,12 +107,9 @@ static __always_inline void local_db_restore(unsigned long dr7)
 	/* The section must not be moved after the write to DR7. */
 	barrier();
 
-	/* The end of an NMI that comes after this loads what the debugger sets in it. */
-	if (unlikely(this_cpu_dec_return(cpu_db_sections) == DB_SECTION_LOADS)) {
-		hw_breakpoint_load_late();
-		return;
-	}
 	if (!dr7)
+		return;
+	if (likely(dr7 == DB_NOTHING_ARMED && !this_cpu_read(cpu_dr7_changed)))
 		return;
 
 	/*

@@ -283,43 +283,6 @@ static void local_db_restore_arms_debugger_breakpoints(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&restored, &dr_test_words[HBP_NUM]), 0);
 }
 
-/*
- * As if the debugger had stopped the CPU in an NMI or #DB that found nothing armed, and
- * again in an NMI that interrupted that one
- */
-static void debugger_arms_nothing_in_a_section_that_found_nothing_armed(struct kunit *test)
-{
-	struct debugger *dbg = start_debugger(test, 1);
-	struct dr_test_regs left, nested, restored, gone;
-	unsigned long outer, inner;
-
-	local_irq_disable();
-	outer = local_db_save();
-	hw_breakpoint_debugger_enter();
-	dr_test_debugger_leaves_with(dbg->list);
-	dr_test_read_regs(&left);
-	inner = local_db_save();
-	hw_breakpoint_debugger_enter();
-	hw_breakpoint_debugger_leave();
-	local_db_restore(inner);
-	dr_test_read_regs(&nested);
-	local_db_restore(outer);
-	dr_test_read_regs(&restored);
-	hw_breakpoint_debugger_enter();
-	dr_test_debugger_leaves_with(dr_test_no_list);
-	dr_test_read_regs(&gone);
-	local_irq_enable();
-
-	KUNIT_EXPECT_EQ(test, outer, 0UL);
-	KUNIT_EXPECT_EQ(test, left.dr7, 0UL);
-	KUNIT_EXPECT_EQ(test, nested.dr7, 0UL);
-	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&restored), 1);
-	KUNIT_EXPECT_EQ(test, restored.dr7, restored.cpu_dr7);
-	KUNIT_EXPECT_GE(test, dr_test_slot_at(&restored, &dr_test_words[HBP_NUM]), 0);
-	KUNIT_EXPECT_EQ(test, gone.dr7, 0UL);
-	KUNIT_EXPECT_EQ(test, gone.cpu_dr7, 0UL);
-}
-
 static void cpu_that_comes_online_loads_debugger_breakpoints(struct kunit *test)
 {
 	struct debugger *dbg = start_debugger(test, 2);
@@ -501,7 +464,6 @@ static void debugger_is_refused_only_code_and_data_of_the_trap_path(struct kunit
 	KUNIT_EXPECT_EQ(test, debugger_verdict(dr_test_words, 8, HW_BREAKPOINT_RW), 0);
 }
 
-#ifdef CONFIG_KGDB
 /* A CPU that the debugger has stopped may hold the lock of the accounting. */
 static void debugger_breakpoint_is_disarmed_while_accounting_is_locked(struct kunit *test)
 {
@@ -814,7 +776,6 @@ static void debugger_breakpoint_address_is_aligned_down(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&armed, &dr_test_words[HBP_NUM]), 0);
 	KUNIT_EXPECT_EQ(test, removed, 0);
 }
-#endif
 
 /* ---- The suite ---- */
 
@@ -825,14 +786,12 @@ static struct kunit_case x86_hw_breakpoint_debugger_test_cases[] = {
 	KUNIT_CASE(debugger_takes_no_register_that_perf_uses),
 	KUNIT_CASE(debugger_breakpoints_yield_to_perf_and_return),
 	KUNIT_CASE(local_db_restore_arms_debugger_breakpoints),
-	KUNIT_CASE(debugger_arms_nothing_in_a_section_that_found_nothing_armed),
 	KUNIT_CASE(cpu_that_comes_online_loads_debugger_breakpoints),
 	KUNIT_CASE(text_poke_in_debugger_arms_nothing),
 	KUNIT_CASE(repoint_in_debugger_arms_nothing),
 	KUNIT_CASE(cpu_that_was_offline_loads_debugger_breakpoints),
 	KUNIT_CASE(each_cpu_loads_debugger_breakpoints_when_it_leaves),
 	KUNIT_CASE(debugger_is_refused_only_code_and_data_of_the_trap_path),
-#ifdef CONFIG_KGDB
 	KUNIT_CASE(debugger_breakpoint_is_disarmed_while_accounting_is_locked),
 	KUNIT_CASE(debugger_breakpoint_evicts_flexible_breakpoint),
 	KUNIT_CASE(early_debugger_breakpoint_makes_its_claim_late),
@@ -841,7 +800,6 @@ static struct kunit_case x86_hw_breakpoint_debugger_test_cases[] = {
 	KUNIT_CASE(debugger_breakpoint_that_is_removed_during_its_claim_keeps_none),
 	KUNIT_CASE(debugger_that_is_unregistered_keeps_no_register),
 	KUNIT_CASE(debugger_breakpoint_address_is_aligned_down),
-#endif
 	{ }
 };
 

@@ -287,7 +287,6 @@ static void data_read_by_db_entry_is_refused(struct kunit *test)
 		expect_percpu_never_watched(test, cpu_dr7, cpu);
 		expect_percpu_never_watched(test, cpu_dr7_armed, cpu);
 		expect_percpu_never_watched(test, cpu_dr7_changed, cpu);
-		expect_percpu_never_watched(test, cpu_db_sections, cpu);
 #ifdef CONFIG_STACKPROTECTOR
 		expect_never_watched(test, "stack canary", cpu,
 				     &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
@@ -1076,7 +1075,7 @@ static void local_db_save_disarms_until_local_db_restore(struct kunit *test)
 	hits = dr_test_write_hits(f, 0) + dr_test_write_hits(f, 1);
 	local_irq_enable();
 
-	KUNIT_EXPECT_EQ(test, nothing, 0UL);
+	KUNIT_EXPECT_EQ(test, nothing, (unsigned long)DB_NOTHING_ARMED);
 	KUNIT_EXPECT_EQ(test, dr7, before.dr7);
 	KUNIT_EXPECT_EQ(test, saved.dr7, 0UL);
 	KUNIT_EXPECT_EQ(test, silent, 0);

@@ -25,11 +25,9 @@
 #include <asm/hw_breakpoint.h>
 
 #include "../../../../kernel/events/bp_internal.h"
+#include "../hw_breakpoint.h"
 
 #define DR_TEST_WORDS	8
-
-/* In hw_breakpoint.c: the largest address mask */
-extern u32 hw_breakpoint_addr_mask_max;
 
 /* The memory that is watched */
 extern unsigned long dr_test_words[DR_TEST_WORDS];
@@ -100,6 +98,7 @@ int dr_test_verdict(u64 addr, u64 len, u32 type);
 
 /* List of a debugger without breakpoints */
 extern const struct arch_hw_breakpoint *const dr_test_no_list[HBP_NUM];
+/* Returns the number of breakpoints in the list for which perf leaves no slot. */
 unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const list[HBP_NUM]);
 
 bool dr_test_on_nmi_stack(const struct pt_regs *regs);

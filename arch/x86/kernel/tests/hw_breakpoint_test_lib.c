@@ -237,11 +237,16 @@ const struct arch_hw_breakpoint *const dr_test_no_list[HBP_NUM];
 /* Like a CPU that comes up: leaves the debugger without having entered it. */
 unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const list[HBP_NUM])
 {
+	unsigned int wanted = 0, left;
 	int i;
 
-	for (i = 0; i < HBP_NUM; i++)
+	for (i = 0; i < HBP_NUM; i++) {
 		hw_breakpoint_debugger_set(i, list[i]);
-	return hw_breakpoint_debugger_leave();
+		wanted += !!list[i];
+	}
+	left = hw_breakpoint_debugger_leave();
+
+	return wanted > left ? wanted - left : 0;
 }
 
 /* ---- Stacks of exceptions ---- */

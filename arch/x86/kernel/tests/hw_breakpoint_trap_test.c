@@ -494,6 +494,77 @@ static void debugger_change_at_any_instruction_of_restore_is_armed(struct kunit 
 	unregister_die_notifier(&stop.nb);
 }
 
+/**
+ * struct first_set - a debugger that sets the first breakpoint in a single step
+ * @nb: notifier of the die chain, called for each single step
+ * @hw: the breakpoint
+ * @left: registers when the debugger has left
+ * @nested: registers after an NMI that interrupts the rest of the #DB
+ * @count: number of steps so far
+ */
+struct first_set {
+	struct notifier_block		nb;
+	struct arch_hw_breakpoint	hw;
+	struct dr_test_regs		left;
+	struct dr_test_regs		nested;
+	int				count;
+};
+
+static int first_set_trap(struct notifier_block *nb, unsigned long val, void *data)
+{
+	struct first_set *first = container_of(nb, struct first_set, nb);
+	unsigned long dr7;
+
+	if (!take_step(val, data))
+		return NOTIFY_DONE;
+	if (first->count++)
+		return NOTIFY_STOP;
+
+	debugger_sets(&first->hw);
+	dr_test_read_regs(&first->left);
+	/* As an NMI does that stops the CPU for the debugger */
+	dr7 = local_db_save();
+	hw_breakpoint_debugger_enter();
+	hw_breakpoint_debugger_leave();
+	local_db_restore(dr7);
+	dr_test_read_regs(&first->nested);
+
+	return NOTIFY_STOP;
+}
+
+static void load_nothing(unsigned long unused)
+{
+}
+
+static void first_breakpoint_that_a_debugger_sets_in_a_trap_is_armed_at_its_end(struct kunit *test)
+{
+	struct first_set first = {
+		.nb = { .notifier_call = first_set_trap, .priority = INT_MAX },
+	};
+	struct dr_test_regs restored, gone;
+
+	KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[0], 8, HW_BREAKPOINT_W,
+					    &first.hw), 0);
+	register_die_notifier(&first.nb);
+
+	local_irq_disable();
+	step_through(load_nothing, 0);
+	dr_test_read_regs(&restored);
+	debugger_sets(NULL);
+	dr_test_read_regs(&gone);
+	local_irq_enable();
+
+	unregister_die_notifier(&first.nb);
+	KUNIT_EXPECT_GT(test, first.count, 1);
+	KUNIT_EXPECT_EQ(test, first.left.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, first.nested.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&restored), 1);
+	KUNIT_EXPECT_EQ(test, restored.dr7, restored.cpu_dr7);
+	KUNIT_EXPECT_GE(test, dr_test_slot_at(&restored, &dr_test_words[0]), 0);
+	KUNIT_EXPECT_EQ(test, gone.dr7, 0UL);
+	KUNIT_EXPECT_EQ(test, gone.cpu_dr7, 0UL);
+}
+
 /* struct change - argument of load_by_change() */
 struct change {
 	struct perf_event		*bp;
@@ -630,7 +701,7 @@ static int check_trap(struct notifier_block *nb, unsigned long val, void *data)
 	return NOTIFY_STOP;
 }
 
-/* In a virtual machine local_db_save() clears DR7 only if cpu_dr7 enables something. */
+/* local_db_save() clears DR7 only if cpu_dr7 enables something. */
 static bool dr7_is_armed(void)
 {
 	unsigned long dr7;
@@ -659,8 +730,6 @@ static void cpu_dr7_covers_dr7_at_each_instruction(struct kunit *test)
 	struct dr_test_regs before, off, after;
 	struct perf_event *bp;
 
-	if (!boot_cpu_has(X86_FEATURE_HYPERVISOR))
-		kunit_skip(test, "not a virtual machine: each #DB reads DR7");
 	bp = dr_test_arm_word(test, 0);
 	register_die_notifier(&check.nb);
 
@@ -1259,6 +1328,7 @@ static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE(repoint_at_any_instruction_never_mixes_masks),
 	KUNIT_CASE(restore_writes_a_mask_again),
 	KUNIT_CASE(debugger_change_at_any_instruction_of_restore_is_armed),
+	KUNIT_CASE(first_breakpoint_that_a_debugger_sets_in_a_trap_is_armed_at_its_end),
 	KUNIT_CASE_ATTR(repoint_during_move_of_another_breakpoint_is_applied, VERY_SLOW),
 	KUNIT_CASE_ATTR(repoint_during_change_of_another_breakpoint_is_applied, VERY_SLOW),
 	KUNIT_CASE_ATTR(repoint_during_change_of_another_mask_is_applied, VERY_SLOW),

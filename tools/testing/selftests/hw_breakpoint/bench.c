@@ -19,6 +19,8 @@
  *
  * Needs root. Rows about another CPU are left out where there is none. "wide"
  * measures only the operations on all CPUs, "process" those on events of a process.
+ * Rows with names "unwatched_*" are measured without any event, by "bench unwatched", which
+ * the program executes last.
  *
  * A number at the end of a name is the number of breakpoints, of events or of
  * other tasks that exist meanwhile; for a ring buffer, that of its data pages.
@@ -26,6 +28,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -1551,6 +1554,165 @@ static void bench_process(void)
 	bench_first_of("open_close_first_events", MANY_THREADS, &nothing);
 }
 
+/* ---- Without any event ---- */
+
+static void op_vfork(void *arg)
+{
+	pid_t pid = vfork();
+
+	if (!pid)
+		_exit(0);
+	if (waitpid(pid, NULL, 0) != pid)
+		die("vfork");
+}
+
+static char clone_stack[16384] __attribute__((__aligned__(16)));
+
+static int exit_thread(void *arg)
+{
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+/* What a C library does for a thread and pthread_join(), without its own work. */
+static void op_clone(void *arg)
+{
+	static volatile pid_t tid;
+	pid_t now;
+
+	if (clone(exit_thread, clone_stack + sizeof(clone_stack),
+		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+		  CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID,
+		  NULL, &tid, NULL, &tid) < 0)
+		die("clone");
+	while ((now = tid))
+		syscall(SYS_futex, &tid, FUTEX_WAIT, now, NULL, NULL, 0);
+}
+
+#define SELF	"/proc/self/exe"
+
+static void op_exec(void *arg)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execl(SELF, "bench", "nothing", NULL);
+		_exit(1);
+	}
+	if (waitpid(pid, NULL, 0) != pid)
+		die("exec");
+}
+
+struct leaver {
+	pid_t	pid;
+	int	leave[2];
+};
+
+/* A child that exits when it reads a byte */
+static void start_leaver(void *arg)
+{
+	struct leaver *leaver = arg;
+	char byte;
+
+	leaver->pid = fork();
+	if (leaver->pid < 0)
+		die("fork");
+	if (!leaver->pid)
+		_exit(read(leaver->leave[0], &byte, 1) != 1);
+	/* Let the child run until it waits. */
+	usleep(1000);
+}
+
+static void op_exit(void *arg)
+{
+	struct leaver *leaver = arg;
+	char byte = 0;
+
+	if (write(leaver->leave[1], &byte, 1) != 1 ||
+	    waitpid(leaver->pid, NULL, 0) != leaver->pid)
+		die("exit");
+}
+
+static void bench_exit(void)
+{
+	struct leaver leaver;
+
+	if (pipe(leaver.leave))
+		die("pipe");
+	start_leaver(&leaver);
+	measure_rounds("unwatched_exit", ROUNDS, op_exit, start_leaver, &leaver);
+	op_exit(&leaver);
+	close(leaver.leave[0]);
+	close(leaver.leave[1]);
+}
+
+static void op_signal(void *arg)
+{
+	syscall(SYS_tgkill, getpid(), getpid(), SIGTRAP);
+}
+
+/*
+ * The local APIC in xAPIC mode. A write to the lower half of its interrupt command register
+ * sends an NMI to the CPU whose ID is in the upper half: this one, which is CPU 0. No
+ * handler claims it. The kernel reports a few of such NMIs, and then no more for seconds.
+ */
+#define APIC_BASE	0xfee00000UL
+#define APIC_ICR	(0x300 / 4)
+#define APIC_ICR2	(0x310 / 4)
+#define APIC_NMI	0x4400
+
+static void op_nmi(void *arg)
+{
+	volatile uint32_t *apic = arg;
+
+	apic[APIC_ICR] = APIC_NMI;
+}
+
+static void bench_nmi(void)
+{
+	int fd = open("/dev/mem", O_RDWR | O_SYNC);
+	volatile uint32_t *apic;
+
+	if (fd < 0)
+		die("/dev/mem");
+	apic = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, APIC_BASE);
+	if (apic == MAP_FAILED)
+		die("mmap");
+	apic[APIC_ICR2] = 0;
+	measure("unwatched_nmi", op_nmi, (void *)apic);
+	munmap((void *)apic, 4096);
+	close(fd);
+}
+
+static void bench_unwatched(void)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		die("mmap");
+	measure("unwatched_getppid", op_getppid, NULL);
+	measure("unwatched_fork", op_fork, NULL);
+	measure("unwatched_vfork", op_vfork, NULL);
+	measure("unwatched_clone", op_clone, NULL);
+	measure("unwatched_thread", op_thread, NULL);
+	measure_rounds("unwatched_exec", FEW_ROUNDS, op_exec, NULL, NULL);
+	bench_exit();
+	have_handler();
+	measure("unwatched_signal", op_signal, NULL);
+	measure_rounds("unwatched_fault", ROUNDS, op_fault, drop_page, page);
+	bench_nmi();
+	munmap(page, size);
+}
+
+/* The kernel keeps what it has enabled for events for a second after the last one. */
+static void exec_unwatched(void)
+{
+	sleep(3);
+	execl(SELF, "bench", "unwatched", NULL);
+	die(SELF);
+}
+
 static void bench_all(void)
 {
 	bench_open();
@@ -1572,7 +1734,13 @@ int main(int argc, char **argv)
 {
 	struct rlimit files = { 2 * MOST_OTHERS, 2 * MOST_OTHERS };
 
+	if (argc > 1 && !strcmp(argv[1], "nothing"))
+		return 0;
 	bind_to(HERE);
+	if (argc > 1 && !strcmp(argv[1], "unwatched")) {
+		bench_unwatched();
+		return 0;
+	}
 	if (setrlimit(RLIMIT_NOFILE, &files))
 		die("setrlimit");
 
@@ -1587,5 +1755,5 @@ int main(int argc, char **argv)
 	 */
 	bench_events();
 	bench_process();
-	return 0;
+	exec_unwatched();
 }

@@ -1017,7 +1017,7 @@ TEST_F(process, open_and_close_all_the_time)
 	struct perf_event_attr plain = bp_attr_w(self->mem + SECOND, 1);
 
 	start_churn(_metadata, &churn);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < bp_rounds(200); i++) {
 		int fd[3];
 
 		fd[0] = bp_open(&self->attr, 0, -1);

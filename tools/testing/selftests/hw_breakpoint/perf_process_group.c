@@ -7,6 +7,8 @@
  * disabled as one, a member has a count and a register of its own, and a read of the
  * group has the sums of all CPUs.
  */
+#include <sys/uio.h>
+
 #include "process.h"
 
 #define WORD		64
@@ -718,14 +720,12 @@ TEST_F(group, members_share_process_and_cpus)
 FIXTURE(lost)
 {
 	char *mem;
-	struct bp_cpus cpus;
 };
 
 FIXTURE_SETUP(lost)
 {
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
-	self->cpus = bp_online_cpus();
 }
 
 FIXTURE_TEARDOWN(lost)
@@ -735,7 +735,7 @@ FIXTURE_TEARDOWN(lost)
 
 static struct perf_event_attr trap_attr(struct perf_event_attr attr)
 {
-	attr.config = BP_PROCESS;
+	attr.config = BP_PROCESS | SIGTRAP_QUEUE;
 	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_LOST;
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;
@@ -743,59 +743,47 @@ static struct perf_event_attr trap_attr(struct perf_event_attr attr)
 	return attr;
 }
 
-static int other_cpu, from_pipe = -1;
+#define KERNEL_HITS	32
 
-/* One signal waits. The kernel writes to four watched words on another CPU. */
-static void read_elsewhere(int sig, siginfo_t *info, void *context)
+static int nr_traps;
+
+static void count_trap(int sig, siginfo_t *info, void *context)
 {
-	int fd = from_pipe;
-
-	from_pipe = -1;
-	if (fd < 0)
-		return;
-	bp_pin(other_cpu);
-	if (read(fd, BP_PAGE, 4 * SECOND) != 4 * SECOND)
-		abort();
+	nr_traps++;
 }
 
-/* A thread stores hits of four events, so that of the last of five is lost. */
+/*
+ * A thread stores 32 hits that the kernel makes on its behalf for each event, so that the
+ * last of 33 is lost.
+ */
 TEST_F(lost, hits_are_read_for_each_member)
 {
-	struct sigaction action = { .sa_sigaction = read_elsewhere, .sa_flags = SA_SIGINFO };
-	struct perf_event_attr call = trap_attr(bp_attr_x(bp_func_insn)), attr;
-	char zero[4 * SECOND] = { };
-	int here[2], to[2], fd[4];
+	struct sigaction action = { .sa_sigaction = count_trap, .sa_flags = SA_SIGINFO };
+	struct perf_event_attr attr = trap_attr(bp_attr_w(self->mem, 1));
+	char bytes[KERNEL_HITS + 2] = { };
+	struct iovec iov[KERNEL_HITS + 2];
+	int in[2], leader, member;
 	struct group_read r;
 
 	BP_NEED_ROOT();
-	BP_NEED_CPUS(self->cpus, 2);
 	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
-	ASSERT_EQ(0, pipe(to));
-	ASSERT_EQ(sizeof(zero), write(to[1], zero, sizeof(zero)));
-	other_cpu = self->cpus.cpu[1];
-	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
-	attr = trap_attr(bp_attr_w(self->mem, 1));
+	ASSERT_EQ(0, pipe(in));
 	attr.exclude_kernel = 0;
-	for (int i = 0; i < 4; i++) {
-		attr.bp_addr = (uintptr_t)self->mem + SECOND * i;
-		if (i < 2)
-			fd[i] = bp_open(&attr, 0, other_cpu);
-		else
-			fd[i] = bp_open_group(&attr, 0, -1, i == 2 ? -1 : fd[2], 0);
-		ASSERT_LE(0, fd[i]);
-	}
-	for (int i = 0; i < 2; i++) {
-		here[i] = bp_open(&call, 0, self->cpus.cpu[0]);
-		ASSERT_LE(0, here[i]);
-	}
-	from_pipe = to[0];
-	bp_func();
-	EXPECT_EQ(-1, from_pipe);
-	r = read_group(fd[2]);
+	leader = bp_open(&attr, 0, -1);
+	ASSERT_LE(0, leader);
+	attr.bp_addr = (uintptr_t)self->mem + SECOND;
+	member = bp_open_group(&attr, 0, -1, leader, 0);
+	ASSERT_LE(0, member);
+	for (int i = 0; i < KERNEL_HITS + 2; i++)
+		iov[i] = (struct iovec){ self->mem + (i ? SECOND : 0), 1 };
+	ASSERT_EQ(sizeof(bytes), write(in[1], bytes, sizeof(bytes)));
+	EXPECT_EQ(sizeof(bytes), readv(in[0], iov, KERNEL_HITS + 2));
+	EXPECT_EQ(1 + KERNEL_HITS, nr_traps);
+	r = read_group(leader);
 	EXPECT_EQ(2, r.nr);
 	/* PERF_FORMAT_LOST instead of PERF_FORMAT_ID: the number of lost hits */
 	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(1, r.cntr[i].value);
+		EXPECT_EQ(i ? KERNEL_HITS + 1 : 1, r.cntr[i].value);
 		EXPECT_EQ(i, r.cntr[i].id);
 	}
 }

@@ -211,7 +211,7 @@ TEST_F(process, concurrent_first_opens_account_all_threads)
 	/* Opening the first event of a process on a machine takes long: do it before. */
 	first = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, first);
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < bp_rounds(10); i++) {
 		struct bp_worker worker;
 
 		ASSERT_EQ(0, bp_start(&worker, become_crowd, self->mem));
@@ -220,6 +220,38 @@ TEST_F(process, concurrent_first_opens_account_all_threads)
 		EXPECT_EQ(0, bp_stop(&worker));
 	}
 	close(first);
+}
+
+/* -------------------------------------------------------- pinned events of a thread */
+
+/*
+ * A thread with a pinned event of another PMU is switched in before the events of its
+ * process that are not pinned. perf core warns if it adds these to a PMU that is enabled.
+ */
+TEST_F(process, pinned_event_of_a_thread_takes_turns_with_the_process)
+{
+	struct perf_event_attr clock = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(clock),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.pinned = 1,
+		.exclude_kernel = 1,
+	};
+	int watch, pinned;
+
+	bp_pin(self->cpus.cpu[0]);
+	watch = bp_open(&self->attr, 0, -1);
+	ASSERT_LE(0, watch);
+	pinned = bp_open(&clock, 0, -1);
+	ASSERT_LE(0, pinned);
+	for (int i = 0; i < 20; i++) {
+		usleep(1000);
+		bp_store(self->mem, 1);
+	}
+	EXPECT_EQ(20, bp_count(watch));
+	EXPECT_LT(0, bp_count(pinned));
+	close(pinned);
+	close(watch);
 }
 
 /* ------------------------------------------------------- multiplexed events of a CPU */
@@ -438,6 +470,34 @@ TEST_F(process, changes_send_no_ipi_to_cpus_of_other_processes)
 	EXPECT_EQ(2, bp_count(fd));
 	EXPECT_EQ(0, bp_stop(&busy));
 	close(fd);
+}
+
+/* Nor for the first event of the process, and the last. */
+TEST_F(process, first_open_sends_no_ipi_to_cpus_of_other_processes)
+{
+	long before, after, least = CHANGES;
+	struct bp_worker busy;
+
+	BP_NEED_CPUS(self->cpus, 2);
+	ASSERT_EQ(0, bp_start(&busy, store_times, self->mem));
+	ASSERT_EQ(0, bp_pin_task(busy.pid, self->cpus.cpu[1]));
+	EXPECT_EQ(1, bp_do(&busy, 1));
+	bp_pin(self->cpus.cpu[0]);
+	for (int i = 0; i < TRIES && least >= CHANGES / 2; i++) {
+		before = nr_calls(&self->cpus, 1);
+		ASSERT_LE(0, before);
+		for (int n = 0; n < CHANGES; n++) {
+			int fd = bp_open(&self->attr, 0, -1);
+
+			ASSERT_LE(0, fd);
+			close(fd);
+		}
+		after = nr_calls(&self->cpus, 1);
+		if (after - before < least)
+			least = after - before;
+	}
+	EXPECT_GT(CHANGES / 2, least);
+	EXPECT_EQ(0, bp_stop(&busy));
 }
 
 /* -------------------------------------------------------- cost for other processes */

@@ -255,10 +255,72 @@ TEST_F(trap, event_is_removed_on_exec)
 	EXPECT_EQ(0, bp_in_child(exit_of_image, &self->attr));
 }
 
+/* ------------------------------------------------------- threads during the open */
+
+#define NEW_THREADS		8
+
+struct opening {
+	pthread_t thread[NEW_THREADS];
+	struct perf_event_attr attr;
+	int opened;
+	long traps;
+};
+
+static void *store_when_opened(void *arg)
+{
+	struct opening *o = arg;
+
+	while (!__atomic_load_n(&o->opened, __ATOMIC_ACQUIRE))
+		sched_yield();
+	bp_store(mem, 1);
+	__atomic_add_fetch(&o->traps, nr_wrong ? -1000 : nr_traps, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void *create_threads(void *arg)
+{
+	struct opening *o = arg;
+
+	for (int i = 0; i < NEW_THREADS; i++) {
+		if (start_thread(&o->thread[i], store_when_opened, o))
+			return arg;
+	}
+	return NULL;
+}
+
+static int open_while_threads_are_created(void *arg)
+{
+	struct opening o = { .attr = trap_attr(0) };
+	pthread_t creator;
+	void *failed;
+
+	if (start_thread(&creator, create_threads, &o))
+		return 1;
+	for (long i = 0; i < (long)arg; i++)
+		sched_yield();
+	if (bp_open(&o.attr, 0, -1) < 0)
+		return 2;
+	__atomic_store_n(&o.opened, 1, __ATOMIC_RELEASE);
+	pthread_join(creator, &failed);
+	if (failed)
+		return 3;
+	for (int i = 0; i < NEW_THREADS; i++)
+		pthread_join(o.thread[i], NULL);
+	return o.traps == NEW_THREADS ? 0 : 4;
+}
+
+/* The first event of a process: no thread that is created meanwhile misses its signal. */
+TEST_F(trap, threads_that_are_created_during_the_open_get_signals)
+{
+	close(self->fd);
+	for (long i = 0; i < bp_rounds(40); i++)
+		EXPECT_EQ(0, bp_in_child(open_while_threads_are_created, (void *)(i % 8)));
+}
+
 /* ------------------------------------------------------------------------- storms */
 
 #define THREADS		64
-#define STORES		300
+#define STORES		bp_rounds(300)
 
 struct storm {
 	pthread_barrier_t barrier;

@@ -244,6 +244,27 @@ TEST_F(trap, queued_hits_keep_address_and_sig_data_of_their_time)
 	expect_seen(_metadata, 3, word(0), DATA(3), SYNC);
 }
 
+/* Both after the check of what cannot change and after that of the new place */
+TEST_F(trap, refused_modify_keeps_address_and_sig_data)
+{
+	struct perf_event_attr bad;
+
+	self->attr = word_attr(0);
+	open_it(_metadata, self);
+	for (int i = 0; i < 2; i++) {
+		bad = trap_attr(word(1), DATA(1));
+		if (i)
+			bad.bp_len = 3;
+		else
+			bad.sample_period++;
+		ASSERT_EQ(-EINVAL, bp_modify(self->fd, &bad));
+		bp_store(word(1), 1);
+		bp_store(word(0), 1);
+		ASSERT_EQ(i + 1, nr_seen);
+		expect_word(_metadata, i, 0, SYNC);
+	}
+}
+
 static volatile int nr_in, nr_hup;
 
 static void on_io(int sig, siginfo_t *info, void *uc)

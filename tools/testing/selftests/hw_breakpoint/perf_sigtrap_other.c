@@ -575,20 +575,20 @@ TEST_F(ticks, event_enabled_before_exec_sends_no_signal)
 
 TEST_F_TIMEOUT(ticks, many_execs_get_no_signal, 300)
 {
+	int out[2], nr = bp_rounds(IMAGES);
 	pid_t image[IMAGES];
-	int out[2];
 	char byte;
 
 	ASSERT_EQ(0, pipe2(out, O_CLOEXEC));
-	for (int i = 0; i < IMAGES; i++) {
+	for (int i = 0; i < nr; i++) {
 		image[i] = start_image(_metadata, out[1]);
-		if (i > IMAGES / 3)
+		if (i > nr / 3)
 			EXPECT_EQ(0, bp_enable(self->fd));
 	}
-	for (int i = 0; i < IMAGES; i++)
+	for (int i = 0; i < nr; i++)
 		EXPECT_EQ(1, read(out[0], &byte, 1));
 	let_it_tick(self->period);
-	for (int i = 0; i < IMAGES; i++)
+	for (int i = 0; i < nr; i++)
 		expect_image_runs(_metadata, image[i]);
 	EXPECT_TRUE(one_more());
 }

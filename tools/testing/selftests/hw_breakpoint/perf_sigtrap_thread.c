@@ -284,7 +284,7 @@ TEST_F(trap, each_hit_signals_while_another_thread_sends_signals)
 	open_it(_metadata, self);
 	ASSERT_EQ(0, bp_start_thread(&w, send_all_the_time, &s));
 	ASSERT_EQ(sizeof(cmd), write(w.cmd[1], &cmd, sizeof(cmd)));
-	for (int i = 0; i < TIMES(20000); i++) {
+	for (int i = 0; i < bp_rounds(TIMES(20000)); i++) {
 		forget_seen();
 		bp_store(word(0), 1);
 		missed += nr_seen != 1;

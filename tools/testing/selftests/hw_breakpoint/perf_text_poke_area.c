@@ -2,9 +2,9 @@
 /*
  * PERF_RECORD_TEXT_POKE: permissions, modules, and changes of whole areas of text.
  *
- * The rule: attr.text_poke requires permission to profile the kernel, and
- * attr.text_area requires CAP_PERFMON. The text of BPF programs is recorded only if the
- * opener of the event may dump BPF images.
+ * The rule: attr.text_poke requires permission to profile the kernel, and an event of
+ * the PMU kernel_text requires CAP_PERFMON. The text of BPF programs is recorded only
+ * if the opener of the event may dump BPF images.
  */
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -70,14 +70,14 @@ TEST_F(record, of_whole_areas_needs_the_capability)
 
 	areas.exclude_kernel = 1;
 	areas.text_poke = 0;
-	areas.text_area = 1;
-	self->attr.text_area = 1;
+	add_areas(&areas);
+	add_areas(&self->attr);
 
 	ASSERT_EQ(0, bp_write_file(PARANOID, "-1"));
 	EXPECT_EQ(EACCES, bp_as_nobody(try_task, &areas));
 	EXPECT_EQ(EACCES, bp_as_nobody(try_task, &self->attr));
 	EXPECT_EQ(EACCES, bp_as_nobody(try_cpu, &self->attr));
-	self->attr.text_area = 0;
+	self->attr = poke_attr();
 	EXPECT_EQ(0, bp_as_nobody(try_cpu, &self->attr));
 
 	ASSERT_EQ(0, bp_write_file(PARANOID, "2"));
@@ -146,7 +146,7 @@ static void expect_whole_text(struct __test_metadata *_metadata, FIXTURE_DATA(re
 	struct poke p;
 	__u64 text;
 
-	self->attr.text_area = 1;
+	add_areas(&self->attr);
 	for (int i = 0; i < self->cpus.nr; i++)
 		ASSERT_EQ(0, listen_with(&l[i], &self->attr, -1, self->cpus.cpu[i], 64));
 	err = bp_load_module(path, parameters);
@@ -223,7 +223,7 @@ static bool load_thunks(struct __test_metadata *_metadata, FIXTURE_DATA(record) 
 	if (!modules_have_thunks())
 		return false;
 	self->attr.text_poke = 0;
-	self->attr.text_area = 1;
+	add_areas(&self->attr);
 	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, -1, self->cpu, 64));
 	err = bp_load_module(TEXT_MODULE_PATH, "");
 	if (err != -ENOENT)
@@ -349,14 +349,14 @@ TEST_F(record, text_poke_does_not_record_whole_areas)
 	EXPECT_EQ(0, count_longer(&self->listener, 1000));
 }
 
-TEST_F(record, text_area_records_whole_areas_only)
+TEST_F(record, kernel_text_records_whole_areas_only)
 {
 	__u64 addr;
 	__u32 len;
 	int fd;
 
 	self->attr.text_poke = 0;
-	self->attr.text_area = 1;
+	add_areas(&self->attr);
 	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, -1, self->cpu, 1024));
 	fd = load_areas();
 	ASSERT_LE(0, fd);
@@ -365,6 +365,43 @@ TEST_F(record, text_area_records_whole_areas_only)
 	poke_twice(_metadata, self);
 	EXPECT_LT(0, count_in(&self->listener, addr, len));
 	EXPECT_EQ(0, count_at(&self->listener, self->addr));
+}
+
+/* What perf record -e kernel_text/area/ opens; other values of config have no meaning. */
+TEST_F(record, kernel_text_opens_with_the_attributes_of_perf_record)
+{
+	struct perf_event_attr attr = self->attr;
+
+	attr.text_poke = 0;
+	add_areas(&attr);
+	EXPECT_EQ(1, attr.config);
+	attr.freq = 1;
+	attr.sample_freq = 1000;
+	attr.inherit = 1;
+	attr.enable_on_exec = 1;
+	attr.disabled = 1;
+	EXPECT_LE(0, bp_open(&attr, 0, -1));
+	EXPECT_LE(0, bp_open(&attr, 0, self->cpu));
+	for (int bit = 0; bit < 64; bit++) {
+		attr.config = (1ULL << bit) & ~1ULL;
+		EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
+		attr.config = (1ULL << bit) | 2;
+		EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
+	}
+}
+
+/* Released kernels give the flags behind attr.sigtrap other meanings. */
+TEST_F(record, no_flag_of_the_attributes_selects_whole_areas)
+{
+	struct perf_event_attr attr = poke_attr();
+	__u64 *flags = &attr.read_format + 1;
+
+	for (int bit = 38; bit < 64; bit++) {
+		*flags |= 1ULL << bit;
+		EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
+		*flags &= ~(1ULL << bit);
+	}
+	EXPECT_LE(0, bp_open(&attr, 0, -1));
 }
 
 /* A classic BPF filter requires no privilege. Its image must not be recorded. */
@@ -388,7 +425,7 @@ TEST_F(record, shows_no_image_of_bpf_to_unprivileged_tasks)
 {
 	struct perf_event_attr areas = self->attr;
 
-	areas.text_area = 1;
+	add_areas(&areas);
 	ASSERT_EQ(0, bp_write_file(PARANOID, "1"));
 	ASSERT_EQ(0, listen_with(&self->listener, &areas, -1, self->cpu, 64));
 	EXPECT_EQ(0, bp_as_nobody(see_own_filter, &self->attr));
@@ -425,7 +462,7 @@ TEST_F(record, shows_an_image_of_bpf_if_the_opener_may_dump_it)
 	__u32 len;
 	int fd;
 
-	self->attr.text_area = 1;
+	add_areas(&self->attr);
 	for (unsigned int i = 0; i < ARRAY_SIZE(opener); i++) {
 		ASSERT_EQ(0, bp_write_file(KPTR_RESTRICT, opener[i].kptr_restrict));
 		ASSERT_EQ(0, set_effective(CAP_SYSLOG, opener[i].syslog));
@@ -456,7 +493,7 @@ static int load_in_child(void *arg)
 TEST_F(record, of_a_childs_areas_goes_to_the_inherited_event)
 {
 	self->attr.inherit = 1;
-	self->attr.text_area = 1;
+	add_areas(&self->attr);
 	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, 0, self->cpu, 64));
 	EXPECT_EQ(0, bp_in_child(load_in_child, self));
 	EXPECT_LT(0, count_longer(&self->listener, 1000));

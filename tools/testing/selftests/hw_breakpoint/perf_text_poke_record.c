@@ -214,7 +214,7 @@ TEST_F(record, of_a_long_copy_comes_in_pieces)
 	__u32 len;
 	int fd, pieces = 0;
 
-	self->attr.text_area = 1;
+	add_areas(&self->attr);
 	ASSERT_EQ(0, listen_with(&self->listener, &self->attr, -1, self->cpu, 64));
 	fd = load_program(BPF_PROG_TYPE_SOCKET_FILTER, 1, 4000);
 	ASSERT_LE(0, fd);

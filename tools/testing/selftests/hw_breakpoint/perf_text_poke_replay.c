@@ -201,19 +201,20 @@ static void hold_areas(FIXTURE_DATA(replay) *self)
 }
 
 /*
- * A software event is removed when its CPU goes offline. When the CPU comes back, its
- * kernel threads run before another event could be opened. A breakpoint counts as soon
- * as the CPU is back.
+ * An event of kernel_text stays when its CPU goes offline. A software event would be
+ * removed: when the CPU comes back, its kernel threads run before another event could
+ * be opened.
  */
-static int add_listener(FIXTURE_DATA(replay) *self, int cpu, bool hotplug)
+static int add_listener(FIXTURE_DATA(replay) *self, int cpu)
 {
-	struct perf_event_attr attr = hotplug ? breakpoint_attr() : poke_attr();
+	struct perf_event_attr attr = poke_attr();
 	int pages = 1024, err;
 
 	if (self->nr_listeners == BP_MAX_CPUS)
 		return -ENOSPC;
 	attr.read_format = PERF_FORMAT_LOST;
-	attr.text_area = self->areas;
+	if (self->areas)
+		add_areas(&attr);
 	/*
 	 * The rings are emptied all the time: 4 MB for each of four CPUs, less for more
 	 * CPUs.
@@ -263,7 +264,7 @@ FIXTURE_SETUP(replay)
 	for (int i = 0; i < self->cpus.nr; i++) {
 		int cpu = self->cpus.cpu[i];
 
-		ASSERT_EQ(0, add_listener(self, cpu, cpu == self->hotplug_cpu && i));
+		ASSERT_EQ(0, add_listener(self, cpu));
 	}
 }
 
@@ -696,7 +697,7 @@ static int take_cpu_away_and_back(FIXTURE_DATA(replay) *self)
 		return 0;
 	self->times_taken++;
 	return bp_cpu_online(self->hotplug_cpu, true) ? :
-	       first ? add_listener(self, self->hotplug_cpu, true) : 0;
+	       first ? add_listener(self, self->hotplug_cpu) : 0;
 }
 
 /*

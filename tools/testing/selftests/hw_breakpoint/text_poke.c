@@ -26,6 +26,18 @@ struct perf_event_attr poke_attr(void)
 	return attr;
 }
 
+void add_areas(struct perf_event_attr *attr)
+{
+	char text[32] = "";
+	int bit = 0;
+
+	bp_read_file(KERNEL_TEXT "/format/area", text, sizeof(text));
+	if (sscanf(text, "config:%d", &bit) != 1)
+		ksft_print_msg("this kernel has no PMU kernel_text\n");
+	attr->type = bp_read_number(KERNEL_TEXT "/type");
+	attr->config = 1ULL << bit;
+}
+
 struct perf_event_attr breakpoint_attr(void)
 {
 	static __u64 quiet __aligned(8);

@@ -27,6 +27,7 @@
 #define SCHEDSTATS	"/proc/sys/kernel/sched_schedstats"
 #define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
 #define KPTR_RESTRICT	"/proc/sys/kernel/kptr_restrict"
+#define KERNEL_TEXT	"/sys/bus/event_source/devices/kernel_text"
 #define KGDBTS		"/sys/module/kgdbts/parameters/kgdbts"
 
 /* A tracepoint that only take_copy() enables and disables */
@@ -69,6 +70,9 @@ struct listener {
 };
 
 struct perf_event_attr poke_attr(void);
+
+/* Makes the event one that records areas of text, in addition to what attr.text_poke selects. */
+void add_areas(struct perf_event_attr *attr);
 
 /* Like poke_attr(), for a breakpoint that is never hit */
 struct perf_event_attr breakpoint_attr(void);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Shared by hw_breakpoint.c, hw_breakpoint_addr.c and kgdb_breakpoint.c */
+#ifndef _ARCH_X86_KERNEL_HW_BREAKPOINT_H
+#define _ARCH_X86_KERNEL_HW_BREAKPOINT_H
+
+#include <linux/types.h>
+
+#include <asm/dr7.h>
+#include <asm/hw_breakpoint.h>
+
+/* The largest address mask of this processor (AMD with BPEXT), 0 if it has none */
+extern u32 hw_breakpoint_addr_mask_max;
+
+/* Returns true if the range overlaps the state of @cpu that loading of its registers uses. */
+bool hw_breakpoint_overlaps_regs(unsigned long addr, unsigned long end, int cpu);
+
+/*
+ * In kgdb_breakpoint.c: the breakpoints of the kernel debugger, to be armed in slots that
+ * perf does not use
+ */
+#ifdef CONFIG_KGDB
+extern const struct arch_hw_breakpoint *kgdb_wanted[HBP_NUM];
+extern bool kgdb_wants_any;
+
+static inline bool kgdb_wants(void)
+{
+	return READ_ONCE(kgdb_wants_any);
+}
+#else
+#define kgdb_wanted	((const struct arch_hw_breakpoint **)NULL)
+
+static inline bool kgdb_wants(void)
+{
+	return false;
+}
+#endif
+
+static inline bool overlaps(unsigned long addr, unsigned long end, const void *base,
+			    size_t size)
+{
+	unsigned long start = (unsigned long)base;
+
+	return end >= start && addr < start + size;
+}
+
+#define overlaps_percpu(addr, end, var, cpu)				\
+	overlaps(addr, end, per_cpu_ptr(&(var), cpu), sizeof(var))
+
+static inline unsigned long watched_bytes(const struct arch_hw_breakpoint *hw)
+{
+	return hw->mask ? hw->mask + 1UL : dr7_ctl_bytes(hw->ctl);
+}
+
+#endif /* _ARCH_X86_KERNEL_HW_BREAKPOINT_H */
