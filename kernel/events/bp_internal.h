@@ -124,7 +124,7 @@ static inline bool bp_same_registers(const struct perf_event_attr *a,
  * Evicts flexible breakpoints if needed: for a guaranteed @bp any of them, for
  * a flexible @bp those of rotation groups with a lower priority.
  *
- * Context: Interrupts off, both perf contexts of this CPU locked.
+ * Context: Interrupts off, all perf contexts that are scheduled on this CPU locked.
  * Return: 0; -ENOSPC if a flexible @bp has to wait for a register; an error of
  * arch_install_hw_breakpoint().
  */

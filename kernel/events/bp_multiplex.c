@@ -10,8 +10,7 @@
  * breakpoint rarely has to evict a flexible one.
  *
  * perf rotates flexible breakpoints within a *rotation group*: the breakpoints
- * of one context whose groups are led by events of one PMU, but those of a process
- * are a rotation group of their own on each CPU.  It does not rotate
+ * of one context whose groups are led by events of one PMU.  It does not rotate
  * between rotation groups: it schedules them in a fixed order, and does not
  * rotate a rotation group whose members all have a register.  Therefore each
  * rotation group has a priority that changes with each epoch, about every
@@ -20,8 +19,8 @@
  * pseudo-random, because any regular order could run in step with the rotation
  * and leave out the same breakpoints each time.
  *
- * perf calls bp_sched_in() with interrupts off and both contexts of this CPU
- * locked, so a group of either context can be evicted.
+ * perf calls bp_sched_in() with interrupts off and the contexts of this CPU, of the
+ * process and of the task locked, so a group of each of them can be evicted.
  */
 
 #include <linux/atomic.h>

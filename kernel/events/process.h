@@ -16,11 +16,11 @@
  * No access is missed after the return of open.  signal_struct::perf_process is set
  * first, and the hook of the scheduler is enabled, with a grace period.  From then on each
  * switch to a thread of the process looks for events, and schedules them in before that
- * thread runs.  All threads share the signal_struct, so it
- * does not matter when a thread was created.  Only a CPU on which the process runs gets an
- * IPI, at open as at any other change, see perf_process_install() of core.c: an event for
- * a CPU that is idle, offline or runs another process is changed under the lock of its
- * context, and no user of the CPU waits for a mutex of the process.
+ * thread runs.  All threads share the signal_struct, so it does not matter when a thread
+ * was created.  Only a CPU on which the process runs gets an IPI, at open as at any other
+ * change, see perf_process_install() of core.c: an event for a CPU that is idle, offline
+ * or runs another process is changed under the lock of its context, and no user of the CPU
+ * waits for a mutex of the process.
  *
  * The number of events is bounded by open files alone.  Only code acting for the process
  * walks them.

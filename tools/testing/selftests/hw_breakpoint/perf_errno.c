@@ -352,12 +352,7 @@ TEST_F(refused, member_with_another_clock_or_inherit)
 /* A read of a group returns at most 16 KiB. */
 TEST_F(refused, group_whose_read_is_too_large)
 {
-	struct perf_event_attr dummy = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(dummy),
-		.config = PERF_COUNT_SW_DUMMY,
-		.exclude_kernel = 1,
-	};
+	struct perf_event_attr dummy = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 	const size_t header = 3 * sizeof(__u64), member = 3 * sizeof(__u64);
 	const int max = (16 * 1024 - header) / member;
 	struct rlimit files = { 2 * max, 2 * max };
@@ -563,12 +558,7 @@ static int try_own_task(void *attr)
 /* Not all kernels have a level of the sysctl at which each request needs privileges. */
 TEST_F(refused, own_task_without_privilege_at_level_3)
 {
-	struct perf_event_attr dummy = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(dummy),
-		.config = PERF_COUNT_SW_DUMMY,
-		.exclude_kernel = 1,
-	};
+	struct perf_event_attr dummy = bp_attr_sw(PERF_COUNT_SW_DUMMY);
 	int of_dummy, of_breakpoint;
 	char paranoid[16];
 

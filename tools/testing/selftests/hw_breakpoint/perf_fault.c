@@ -226,14 +226,6 @@ static void read_accounting(struct fault *f, struct accounting *accounting)
 		accounting->cpu[i] = bp_free_slots(-1, f->cpus.cpu[i]);
 }
 
-static void expect_cpu(struct __test_metadata *_metadata, struct fault *f,
-		       const struct accounting *before, int i)
-{
-	EXPECT_EQ(before->cpu[i], bp_free_slots(-1, f->cpus.cpu[i])) {
-		TH_LOG("CPU %d, fault %u", f->cpus.cpu[i], f->nth);
-	}
-}
-
 /*
  * Makes one request with one fault: returns 0 or a negative errno. Checks what a
  * successful request has created, and closes it.
@@ -263,8 +255,11 @@ static int sweep_once(struct __test_metadata *_metadata, struct fault *f, const 
 	}
 	/* A slot that is lost stays lost. */
 	EXPECT_EQ(before.task, bp_free_slots(0, -1));
-	for (int i = 0; i < f->cpus.nr; i++)
-		expect_cpu(_metadata, f, &before, i);
+	for (int i = 0; i < f->cpus.nr; i++) {
+		EXPECT_EQ(before.cpu[i], bp_free_slots(-1, f->cpus.cpu[i])) {
+			TH_LOG("%s: CPU %d", what, f->cpus.cpu[i]);
+		}
+	}
 	/* All allocations of the last request succeeded. */
 	EXPECT_EQ(0, err);
 	EXPECT_FALSE(f->injected);

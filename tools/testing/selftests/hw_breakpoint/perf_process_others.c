@@ -230,15 +230,10 @@ TEST_F(process, concurrent_first_opens_account_all_threads)
  */
 TEST_F(process, pinned_event_of_a_thread_takes_turns_with_the_process)
 {
-	struct perf_event_attr clock = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(clock),
-		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.pinned = 1,
-		.exclude_kernel = 1,
-	};
+	struct perf_event_attr clock = bp_attr_sw(PERF_COUNT_SW_TASK_CLOCK);
 	int watch, pinned;
 
+	clock.pinned = 1;
 	bp_pin(self->cpus.cpu[0]);
 	watch = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, watch);
