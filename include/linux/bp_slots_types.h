@@ -60,35 +60,21 @@ static inline void bp_domain_init(struct bp_domain *domain)
 }
 
 /**
- * struct bp_process_account - a class of a process, on any CPU or on one
- * @member: number of members at each level: for any CPU, by their claims for any CPU;
- *	for one CPU, of the members with claims bound to it, by all their claims there
- * @accounted: level at which the process is counted as one more domain; 0 for none
- */
-struct bp_process_account {
-	u32	member[BP_LEVELS];
-	u32	accounted;
-};
-
-/**
  * struct bp_process - the claims of a process and of its members
  * @domain: the claims of the process. Its lock protects the whole struct
- * @nr_bound: number of claims of the process that are bound to a CPU, plus, for each
- *	member and class, the number of CPUs that the member is bound to
- * @nr_accounted: sum over the classes: number of CPUs on which the process is counted
- * @any: by class, on any CPU
- * @cpu: by class, on each CPU
+ * @nr_bound: number of domains that have claims bound to a CPU: members and @domain
+ * @level: by class, CPU plus 1, and level: number of members that have claims bound to the
+ *	CPU, by all their claims there; [0]: number of all members with claims, by their
+ *	claims for any CPU. Level 0 means nothing
  *
- * The members are the other domains that belong to the process. A process with claims
- * is counted as one more domain, at the level of its own claims plus those of its worst
- * member. The members are counted as well, by their own claims alone.
+ * The members are the other domains that belong to the process.  Members are counted by
+ * their own claims alone, also among the domains of the machine; a process with claims is
+ * counted there too, by its own claims plus those of its worst member.
  */
 struct bp_process {
-	struct bp_domain		domain;
-	u32				nr_bound;
-	u32				nr_accounted;
-	struct bp_process_account	any[BP_SLOTS_CLASSES];
-	struct bp_process_account	*cpu[BP_SLOTS_CLASSES];
+	struct bp_domain	domain;
+	u32			nr_bound;
+	atomic_t		(*level[BP_SLOTS_CLASSES])[BP_LEVELS];
 };
 
 /**

@@ -22,17 +22,20 @@
  * The rest is optional. An architecture that implements one of the following
  * defines a macro of the same name; the defaults are below.
  *
- *  hw_breakpoint_weight(attr)		registers that a breakpoint needs
+ *  hw_breakpoint_weight(hw)		registers that a breakpoint needs
+ *  hw_breakpoint_max_length		longest range of data, in bytes
  *  arch_hw_breakpoint_begin()		begin a batch: install, uninstall and
  *					  change may defer register writes
  *  arch_hw_breakpoint_commit()		end the batch: do the deferred writes
- *  arch_hw_breakpoint_change()		change an installed breakpoint in place
- *  arch_hw_breakpoint_copy()		copy a translation, which depends on nothing
- *					  but the attributes, to another event
- *  arch_hw_breakpoint_repoint()	apply bp->hw.bp_versions, in any context
+ *  arch_hw_breakpoint_change()		change an installed breakpoint in place; its
+ *					  translation must depend on nothing but
+ *					  the attributes
+ *  arch_hw_breakpoint_repoint()	apply a new bp->attr.bp_addr, in any context
  *  arch_hw_breakpoint_move()		needed with it: translate another address
  *  arch_hw_breakpoint_reg()		read back a register of this CPU
- *  arch_is_ptrace_breakpoint()		true for a breakpoint of a task's debugger
+ *  arch_hw_breakpoint_after_access()	true if hits of data are reported after the access
+ *  arch_hw_breakpoint_irqs_off()	needed with it: true if an access was made with
+ *					  interrupts off
  *  ptrace_drop_disabled_hw_breakpoints()
  *					release breakpoints that ptrace disabled
  */
@@ -40,27 +43,13 @@
 #define _LINUX_HW_BREAKPOINT_ARCH_H
 
 #include <linux/compiler.h>
-#include <linux/hw_breakpoint_move.h>
+#include <linux/hw_breakpoint.h>
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 
 #include <asm/hw_breakpoint.h>
 
 struct pt_regs;
-
-/**
- * enum bp_type_idx - classes of debug registers
- * @TYPE_INST: registers that take instruction breakpoints
- * @TYPE_DATA: registers that take data breakpoints (watchpoints)
- * @TYPE_MAX: number of classes
- *
- * If each register takes both types, there is only one class.
- */
-enum bp_type_idx {
-	TYPE_INST = 0,
-	TYPE_DATA = IS_ENABLED(CONFIG_HAVE_MIXED_BREAKPOINTS_REGS) ? 0 : 1,
-	TYPE_MAX
-};
 
 static inline unsigned long hw_breakpoint_addr(struct perf_event *bp)
 {
@@ -126,61 +115,7 @@ void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
  */
 void perf_bp_event_only(struct perf_event *bp, u64 addr, struct pt_regs *regs);
 
-/* ---- Repointing, see kernel/events/bp_repoint.c ---- */
-
-/* Maximum writer nesting on one CPU (task, softirq, IRQ, #DB, NMI, #DB), with margin */
-#define BP_VERSIONS_DEPTH	8
-
-/**
- * struct bp_versions - current and former versions of a member of a kernel-wide set
- * @now: generation of the current version; the low bits are its index in
- *	@version
- * @depth: number of writers that are active, each of which interrupted the one
- *	before
- * @version: two entries for each depth
- *
- * Used on the CPU of the event only.  Each nesting level owns two entries; a
- * writer uses the one that is not current.
- */
-struct bp_versions {
-	unsigned long		now;
-	unsigned int		depth;
-	struct bp_version	version[2 * BP_VERSIONS_DEPTH];
-};
-
-/* Index in bp_versions::version of the version that bp_versions::now names */
-static inline unsigned int bp_version_index(unsigned long now)
-{
-	return now % (2 * BP_VERSIONS_DEPTH);
-}
-
-/**
- * bp_read_version - read the current version of what a breakpoint watches
- * @versions: bp->hw.bp_versions of the breakpoint
- * @v: filled in
- *
- * A writer that interrupts the reader on this CPU may reuse the entry that is
- * being read; then bp_versions::now has changed, and the reader reads again.  So
- * data_race() marks the reads of an entry.
- *
- * Context: Any, on the CPU of the event.
- * Return: bp_versions::now of the version in @v.
- */
-static inline unsigned long bp_read_version(const struct bp_versions *versions,
-					    struct bp_version *v)
-{
-	unsigned long now;
-
-	do {
-		now = READ_ONCE(versions->now);
-		barrier();
-		/* May be overwritten meanwhile: then it is read again. */
-		data_race(*v = versions->version[bp_version_index(now)]);
-		barrier();
-	} while (now != READ_ONCE(versions->now));
-
-	return now;
-}
+/* ---- Changes of the address alone ---- */
 
 /**
  * arch_hw_breakpoint_move - check a breakpoint at another address and translate it
@@ -188,11 +123,12 @@ static inline unsigned long bp_read_version(const struct bp_versions *versions,
  * @addr: the address at which a breakpoint of the same type and length is wanted
  * @to: its translation, undefined on failure
  *
- * Equal to hw_breakpoint_arch_parse() of the attributes of @hw with this address.
+ * Equal to hw_breakpoint_arch_parse() of the attributes of @hw with this address: the
+ * breakpoint may need another number of registers there.
  * Architectures have it that have arch_hw_breakpoint_repoint().
  *
  * Context: Any.
- * Return: 0; -EINVAL if @addr is not aligned or must not be watched.
+ * Return: as hw_breakpoint_arch_parse().
  */
 int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
 			    struct arch_hw_breakpoint *to);
@@ -288,50 +224,45 @@ void hw_breakpoint_evict_flexible(void);
 
 /* ---- Defaults ---- */
 
+/* False in a test of the code for architectures without the functions below */
+#define BP_USE_ARCH	(!IS_ENABLED(CONFIG_HW_BREAKPOINT_FALLBACKS))
+
 #ifndef hw_breakpoint_weight
-#define hw_breakpoint_weight(attr)	1
+#define hw_breakpoint_weight(hw)	1
 #endif
 
-#ifndef arch_hw_breakpoint_begin
+#ifndef hw_breakpoint_max_length
+#define hw_breakpoint_max_length	HW_BREAKPOINT_LEN_8
+#endif
+
+#ifdef arch_hw_breakpoint_begin
+static inline bool bp_can_batch(void) { return BP_USE_ARCH; }
+#else
+static inline bool bp_can_batch(void) { return false; }
 static inline void arch_hw_breakpoint_begin(void) { }
 static inline void arch_hw_breakpoint_commit(void) { }
 #endif
 
 #ifdef arch_hw_breakpoint_change
-static inline bool bp_can_change(void) { return true; }
+static inline bool bp_can_change(void) { return BP_USE_ARCH; }
 #else
 static inline bool bp_can_change(void) { return false; }
 static inline void arch_hw_breakpoint_change(struct perf_event *bp,
 					     const struct arch_hw_breakpoint *hw) { }
 #endif
 
-/*
- * With arch_hw_breakpoint_copy() hw_breakpoint_arch_parse() has the same result for
- * all events of a family.
- */
-#ifdef arch_hw_breakpoint_copy
-static inline bool bp_can_share(void) { return true; }
-#else
-static inline bool bp_can_share(void) { return false; }
-static inline void arch_hw_breakpoint_copy(struct arch_hw_breakpoint *to,
-					   const struct arch_hw_breakpoint *from)
-{
-	*to = *from;
-}
-#endif
-
+/* A new address takes effect in any context.  The generic atomic64_t takes a lock. */
 #ifdef arch_hw_breakpoint_repoint
-static inline bool bp_can_repoint(void) { return true; }
+static inline bool bp_can_repoint(void)
+{
+	return BP_USE_ARCH && !IS_ENABLED(CONFIG_GENERIC_ATOMIC64);
+}
 #else
 static inline bool bp_can_repoint(void) { return false; }
 static inline void arch_hw_breakpoint_repoint(struct perf_event *bp) { }
+static inline int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
+					  struct arch_hw_breakpoint *to) { return -EOPNOTSUPP; }
 #endif
-
-/* The generic atomic64_t takes a lock, which an NMI must not do. */
-static inline bool bp_can_repoint_wide(void)
-{
-	return bp_can_repoint() && !IS_ENABLED(CONFIG_GENERIC_ATOMIC64);
-}
 
 /**
  * struct bp_reg_state - contents of a hardware register
@@ -350,7 +281,7 @@ struct bp_reg_state {
 };
 
 #ifdef arch_hw_breakpoint_reg
-static inline bool bp_can_read_regs(void) { return true; }
+static inline bool bp_can_read_regs(void) { return BP_USE_ARCH; }
 #else
 static inline bool bp_can_read_regs(void) { return false; }
 static inline void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state)
@@ -359,8 +290,9 @@ static inline void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state
 }
 #endif
 
-#ifndef arch_is_ptrace_breakpoint
-static inline bool arch_is_ptrace_breakpoint(const struct perf_event *bp) { return false; }
+#ifndef arch_hw_breakpoint_after_access
+#define arch_hw_breakpoint_after_access()	false
+#define arch_hw_breakpoint_irqs_off(regs)	true
 #endif
 
 #endif /* CONFIG_HAVE_HW_BREAKPOINT */

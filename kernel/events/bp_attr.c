@@ -4,8 +4,10 @@
  */
 
 #include <linux/capability.h>
+#include <linux/hw_breakpoint.h>
 
 #include "bp_internal.h"
+#include "bp_value.h"
 #include "sigtrap.h"
 
 struct bp_slots bp_machine;
@@ -16,7 +18,8 @@ int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 	int err;
 
 	if (attr->config & ~(HW_BREAKPOINT_FLEXIBLE | HW_BREAKPOINT_PROCESS |
-			     HW_BREAKPOINT_SIGTRAP_QUEUE))
+			     HW_BREAKPOINT_SIGTRAP_QUEUE | HW_BREAKPOINT_VALUE |
+			     HW_BREAKPOINT_CHANGED))
 		return -EINVAL;
 	if (hw_breakpoint_queues_sigtrap(attr) && !attr->sigtrap)
 		return -EINVAL;
@@ -32,6 +35,15 @@ int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 		return -EINVAL;
 
 	return 0;
+}
+
+int check_hw_breakpoint(const struct perf_event_attr *attr)
+{
+	/* Some architectures look whether the event is for a task. */
+	static struct perf_event for_all_tasks;
+	struct arch_hw_breakpoint hw = { };
+
+	return bp_translate(&for_all_tasks, attr, &hw);
 }
 
 /*
@@ -56,6 +68,8 @@ int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	int err;
 
 	err = bp_translate(bp, attr, hw);
+	if (!err && unlikely(bp_wants_values(attr)))
+		err = bp_value_check(bp, attr, arch_check_bp_in_kernelspace(hw));
 	/* With exclude_kernel bp_translate() accepts user addresses only. */
 	if (err || attr->exclude_kernel)
 		return err;

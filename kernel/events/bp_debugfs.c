@@ -29,7 +29,6 @@
 #include <linux/uaccess.h>
 
 #include "bp_internal.h"
-#include "bp_repoint_wide.h"
 
 /* Estimated length of a line, in bytes */
 #define LINE_SIZE	160
@@ -103,6 +102,7 @@ static void describe_event(struct bp_line *line, struct perf_event *bp,
 {
 	struct perf_event *opened = bp->parent ?: bp;
 	struct task_struct *opener = READ_ONCE(opened->owner);
+	bool is_kernel = opener && !is_task(opener);
 	struct bp_owner *owner = &line->owner;
 
 	line->flexible = hw_breakpoint_is_flexible(&bp->attr);
@@ -115,14 +115,15 @@ static void describe_event(struct bp_line *line, struct perf_event *bp,
 		strscpy(owner->comm, task->comm, sizeof(owner->comm));
 	}
 
-	if (arch_is_ptrace_breakpoint(bp)) {
+	/* See ptrace_breakpoint_init(). */
+	if (is_kernel && is_task(task) && bp->attr.exclude_kernel) {
 		owner->client = "ptrace";
-		opener = is_task(task) ? ptrace_parent(task) : NULL;
-	} else if (opener && !is_task(opener)) {
+		opener = ptrace_parent(task);
+	} else if (is_kernel) {
 		owner->client = "kernel";
 		owner->handler = READ_ONCE(bp->overflow_handler);
 		if (bp_is_wide(bp))
-			set_name(owner, bp_wide_cpu_of_event(bp)->set->name);
+			set_name(owner, bp->hw.bp_wide->set->holder.name);
 	} else {
 		owner->client = "perf";
 	}

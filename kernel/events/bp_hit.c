@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 
 #include "bp_internal.h"
+#include "bp_value.h"
 #include "internal.h"
 #include "process.h"
 
@@ -56,7 +57,7 @@ static bool has_only_handler(const struct perf_event *bp)
 }
 
 static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_regs *regs,
-				   u64 flags)
+				   u64 flags, struct perf_raw_record *raw)
 {
 	/*
 	 * perf reads the other fields only after it has set them. Rows hit_sample and
@@ -76,6 +77,8 @@ static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_re
 	}
 
 	data.sample_flags |= flags;
+	if (raw)
+		perf_sample_save_raw_data(&data, bp, raw);
 
 	/* Do not throttle: a debugger must not miss a hit. */
 	if (has_only_handler(bp))
@@ -87,12 +90,12 @@ static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_re
 /* Out of line: hits that only count need no frame for the sample. */
 static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 {
-	sample(bp, addr, regs, 0);
+	sample(bp, addr, regs, 0, NULL);
 }
 
 static noinline void sample_only_cause(struct perf_event *bp, u64 addr, struct pt_regs *regs)
 {
-	sample(bp, addr, regs, PERF_SAMPLE_ONLY_CAUSE);
+	sample(bp, addr, regs, PERF_SAMPLE_ONLY_CAUSE, NULL);
 }
 
 static __always_inline void count_hit(struct perf_event *bp, u64 addr,
@@ -114,13 +117,46 @@ static noinline void handle_rare_hit(struct perf_event *bp, u64 addr, struct pt_
 		count_hit(bp, addr, regs, only);
 }
 
+/* For HW_BREAKPOINT_VALUE and HW_BREAKPOINT_CHANGED */
+static noinline void handle_valued_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
+				       bool only)
+{
+	struct bp_value_record record __uninitialized;
+	struct perf_raw_record raw;
+
+	if ((bp->hw.state & PERF_HES_STOPPED) || bp_excluded(bp, regs) || !bp_is_for_current(bp))
+		return;
+	if (!bp_value_hit(bp, addr, regs, &record))
+		return;
+	if (!(bp->attr.config & HW_BREAKPOINT_VALUE)) {
+		count_hit(bp, addr, regs, only);
+		return;
+	}
+
+	local64_inc(&bp->count);
+	if (!is_sampling_event(bp))
+		return;
+	raw = (struct perf_raw_record) {
+		.frag = {
+			.data	= &record,
+			.size	= offsetof(typeof(record), bytes) + 2 * record.len,
+		},
+	};
+	sample(bp, addr, regs, only && user_mode(regs) ? PERF_SAMPLE_ONLY_CAUSE : 0, &raw);
+}
+
 /* Only tail calls: then no register has to be saved. */
 static __always_inline void handle_hit(struct perf_event *bp, u64 addr,
 				       struct pt_regs *regs, bool only)
 {
 	struct task_struct *task;
 
-	if ((bp->hw.state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
+	/* PERF_HES_STOPPED or PERF_HES_ARCH */
+	if (unlikely(bp->hw.state)) {
+		handle_valued_hit(bp, addr, regs, only);
+		return;
+	}
+	if (bp_excluded(bp, regs))
 		return;
 
 	task = READ_ONCE(bp->ctx->task);

@@ -8,22 +8,28 @@
  *  sigtrap.c		sends a signal for each hit
  *  core.c		perf core, with ring_buffer.c and callchain.c
  *  process.c		events of a whole process; perf core and this file call each other
+ *  mux.c		multiplexed groups; perf core and this file call each other
  *  text_poke.c		records changes of kernel text
+ *  bp_value.c		values of the objects that are watched
  *  bp_hit.c		counts and samples hits; called by the architecture
  *  bp_attr.c		checks attributes; has the accounting of this machine
  *  bp_multiplex.c	assigns registers when perf schedules breakpoints
- *  bp_repoint.c	repoints one member of a kernel-wide set
- *  bp_repoint_wide.c	repoints a kernel-wide set on all CPUs
  *  bp_modify.c		modifies breakpoints in place
  *  hw_breakpoint.c	the PMU
- *  bp_wide.c		kernel-wide sets
+ *  bp_wide.c		kernel-wide sets, and repointing them
  *  bp_debugfs.c	lists all claims
  */
 #ifndef _KERNEL_EVENTS_BP_INTERNAL_H
 #define _KERNEL_EVENTS_BP_INTERNAL_H
 
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
 #include <linux/hw_breakpoint_arch.h>
+#include <linux/irq_work.h>
+#include <linux/list.h>
 #include <linux/perf_event.h>
+#include <linux/ratelimit_types.h>
+#include <linux/types.h>
 
 #include "bp_slots.h"
 
@@ -93,32 +99,47 @@ static inline enum bp_type_idx bp_class(const struct perf_event_attr *attr)
 }
 
 /**
- * bp_claim_spec - compute the registers that a breakpoint needs
- * @attr: its attributes, which bp_parse() has accepted
+ * bp_claim_spec - compute the claim that a breakpoint needs
+ * @attr: its attributes
+ * @hw: translation of @attr by bp_parse()
+ *
+ * All flexible breakpoints share one register, however many each of them needs at a time.
  *
  * Return: the request for bp_slots_reserve().
  */
-static inline struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *attr)
+static inline struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *attr,
+						 const struct arch_hw_breakpoint *hw)
 {
+	bool flexible = hw_breakpoint_is_flexible(attr);
+
 	return (struct bp_claim_spec) {
 		.class		= bp_class(attr),
-		.weight		= hw_breakpoint_weight(attr),
-		.flexible	= hw_breakpoint_is_flexible(attr),
+		.weight		= flexible ? 1 : hw_breakpoint_weight(hw),
+		.flexible	= flexible,
 	};
 }
 
-/* Returns true if breakpoints with @a and @b need the same class and number of registers. */
-static inline bool bp_same_registers(const struct perf_event_attr *a,
-				     const struct perf_event_attr *b)
+/* The number of registers that a breakpoint needs, all at the same time */
+static inline unsigned int bp_weight(const struct perf_event *bp)
 {
-	return bp_class(a) == bp_class(b) &&
-	       hw_breakpoint_weight(a) == hw_breakpoint_weight(b);
+	return hw_breakpoint_weight(&bp->hw.info);
 }
 
 /* ---- bp_multiplex.c ---- */
 
 /**
- * bp_sched_in - assign a register of this CPU to a breakpoint
+ * bp_group_weight - number of registers that the rest of a flexible group needs
+ * @event: a breakpoint that is, or is about to be, in the group
+ * @class: class of the registers
+ *
+ * Context: The group does not change.
+ * Return: the number of registers of @class that its flexible breakpoints except @event
+ * need.
+ */
+unsigned int bp_group_weight(const struct perf_event *event, unsigned int class);
+
+/**
+ * bp_sched_in - assign registers of this CPU to a breakpoint
  * @bp: the breakpoint, which perf schedules in
  *
  * Evicts flexible breakpoints if needed: for a guaranteed @bp any of them, for
@@ -131,7 +152,7 @@ static inline bool bp_same_registers(const struct perf_event_attr *a,
 int bp_sched_in(struct perf_event *bp);
 
 /**
- * bp_sched_out - free the register of a breakpoint
+ * bp_sched_out - free the registers of a breakpoint
  * @bp: the breakpoint, which perf schedules out
  *
  * Context: Interrupts off, the perf context of @bp locked.
@@ -167,9 +188,9 @@ void bp_multiplex_init(void);
  *
  * Context: Process context, ctx->mutex of @event held.
  * Return: 0; -EINVAL if @attr is invalid or differs in an attribute that cannot be
- * changed; -EOPNOTSUPP if the hardware does not support @attr; -EPERM for a kernel
- * address without the capability; -ENOSPC if no register of another class that is
- * needed is available.
+ * changed, or if the group of @event could never be scheduled; -EOPNOTSUPP if the hardware
+ * does not support @attr; -EPERM for a kernel address without the capability; -ENOSPC if
+ * too few of the registers that are needed in addition are available.
  */
 int bp_modify(struct perf_event *event, const struct perf_event_attr *attr);
 
@@ -190,14 +211,6 @@ int bp_follow(struct perf_event *child, const struct perf_event *parent);
 /* ---- hw_breakpoint.c ---- */
 
 /**
- * hw_breakpoint_is_used - check whether any register is claimed
- *
- * Context: Any; takes no lock.
- * Return: true if at least one claim is held.
- */
-bool hw_breakpoint_is_used(void);
-
-/**
  * bp_create_wide_event - create an event of a kernel-wide set
  * @attr: its attributes
  * @cpu: its CPU
@@ -216,14 +229,13 @@ struct perf_event *bp_create_wide_event(struct perf_event_attr *attr, int cpu,
  * bp_is_wide - check whether an event belongs to a kernel-wide set
  * @bp: a breakpoint
  *
- * Only the members of a set have versions. In a flexible breakpoint another
- * field has the place of hw.bp_versions.
+ * In a flexible breakpoint another field has the place of hw.bp_wide.
  *
  * Return: true if the claim of a set covers @bp.
  */
 static inline bool bp_is_wide(const struct perf_event *bp)
 {
-	return !hw_breakpoint_is_flexible(&bp->attr) && bp->hw.bp_versions;
+	return !hw_breakpoint_is_flexible(&bp->attr) && bp->hw.bp_wide;
 }
 
 /**
@@ -237,5 +249,104 @@ static inline bool bp_has_claim(const struct perf_event *bp)
 {
 	return READ_ONCE(bp->bp_claim.held) || bp_is_wide(bp) || bp->process;
 }
+
+/* ---- bp_wide.c ---- */
+
+/**
+ * struct bp_wide - a kernel-wide breakpoint
+ * @addr: address to which the set was pointed last
+ * @seq: number of changes of @addr; see the head of bp_wide.c
+ * @cpus: state of each CPU; callers identify the set by this pointer
+ * @attr: attributes, as registered
+ * @hw: translation of @attr
+ * @link: link in bp_wide_sets
+ * @holder: describes @claim
+ * @claim: claim of the machine; not held after release_wide_bp_slot()
+ * @value: NULL, or the chain of values of all events
+ * @triggered: handler of the hits
+ * @context: for the handler
+ * @relays: limits how often relays kick CPUs
+ * @late: timer that kicks CPUs when @relays is exceeded
+ *
+ * @link, @claim and the events of the set are protected by bp_wide_mutex; only @addr,
+ * @seq, @relays and @late change otherwise.
+ */
+struct bp_wide {
+	unsigned long			addr;
+	atomic64_t			seq;
+	struct bp_wide_cpu __percpu	*cpus;
+	struct perf_event_attr		attr;
+	struct arch_hw_breakpoint	hw;
+	struct list_head		link;
+	struct bp_holder		holder;
+	struct bp_claim			claim;
+	struct bp_value			*value;
+	perf_overflow_handler_t		triggered;
+	void				*context;
+	struct ratelimit_state		relays;
+	struct hrtimer			late;
+};
+
+/* bp_wide::seq of a set that was not repointed; that of a pair is 0 if it is not valid. */
+#define BP_WIDE_FIRST_SEQ	1
+
+/* Maximum nesting of repointers on one CPU (task, softirq, IRQ, #DB, NMI, #DB), with margin */
+#define BP_WIDE_DEPTH		8
+
+/**
+ * struct bp_wide_pair - what a CPU watches that was repointed alone
+ * @seq: bp_wide::seq at that time; the CPU watches @addr as long as it stays
+ * @addr: the address
+ */
+struct bp_wide_pair {
+	u64		seq;
+	unsigned long	addr;
+};
+
+/**
+ * struct bp_wide_cpu - the state of a kernel-wide set on one CPU
+ * @event: event of the CPU, NULL if there is none; must be the first field,
+ *	because register_wide_hw_breakpoint() returns a per-CPU pointer to it
+ * @set: the set
+ * @adopt: irq_work by which other CPUs kick this one to adopt the address
+ * @relay: irq_work that the CPU queues on itself in order to kick the others
+ * @settled: bp_wide::seq that the CPU adopted last
+ * @now: generation of the current pair; the low bits are its index in @pair
+ * @depth: number of writers of pairs that are active, each of which interrupted the one
+ *	before
+ * @pair: two pairs for each depth
+ *
+ * Written by the CPU itself; all CPUs read @settled.  Only @event is also written by
+ * the CPU that registers or unregisters the set, while nothing repoints it.
+ */
+struct bp_wide_cpu {
+	struct perf_event	*event;
+	struct bp_wide		*set;
+	struct irq_work		adopt;
+	struct irq_work		relay;
+	atomic64_t		settled;
+	unsigned long		now;
+	unsigned int		depth;
+	struct bp_wide_pair	pair[2 * BP_WIDE_DEPTH];
+};
+
+/* The state of each CPU, by what register_wide_hw_breakpoint() returned, and back */
+static inline struct bp_wide_cpu __percpu *bp_wide_cpus(struct perf_event * __percpu *events)
+{
+	return (struct bp_wide_cpu __percpu *)events;
+}
+
+static inline struct perf_event * __percpu *bp_wide_events(const struct bp_wide *set)
+{
+	return (struct perf_event * __percpu *)set->cpus;
+}
+
+/**
+ * bp_wide_stop_repoint - wait until no CPU is about to adopt an address
+ * @cpu_events: events of a set that is repointed no more
+ *
+ * Context: Process context, may sleep.
+ */
+void bp_wide_stop_repoint(struct perf_event * __percpu *cpu_events);
 
 #endif /* _KERNEL_EVENTS_BP_INTERNAL_H */

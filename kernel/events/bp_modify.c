@@ -3,9 +3,11 @@
  * Modify breakpoints in place.
  *
  * All steps that can fail come first, for the whole family: the attributes are checked,
- * and the claims are changed if registers of another class are needed.  The steps after
- * that cannot fail.  An active breakpoint is not scheduled out and keeps its slot in the
- * backend.
+ * and the claims are changed if more registers are needed, or registers of another class.
+ * The steps after that cannot fail.  Claims of fewer registers come last: until then the
+ * registers are in use.  An active breakpoint is not scheduled out and keeps its slots in
+ * the backend, unless it is flexible and needs other registers: it may have to wait for
+ * them.
  *
  * Locking: ctx->mutex of the event, its child_mutex, then, for each member of the
  * family, the locks of its context.  Attributes and translation (hw.info) of an event
@@ -26,18 +28,30 @@
 #include <linux/string.h>
 
 #include "bp_internal.h"
+#include "bp_value.h"
 #include "internal.h"
+#include "process.h"
 
 /**
  * struct bp_change - a change of a breakpoint
- * @core: argument of perf_event_change()
+ * @func: changes the event, see change_in_context()
  * @attr: new attributes; copy_changeable() copies those that can change
  * @hw: translation of @attr for the architecture
+ * @resched: schedule the breakpoint out while it changes
+ * @family: its children change, too
+ * @other_registers: another class or number of registers is needed
+ * @old: what the breakpoint claims; @old and @new are valid with @other_registers
+ * @new: what it has to claim
  */
 struct bp_change {
-	struct perf_event_change	core;
+	event_f				func;
 	const struct perf_event_attr	*attr;
 	struct arch_hw_breakpoint	hw;
+	bool				resched;
+	bool				family;
+	bool				other_registers;
+	struct bp_claim_spec		old;
+	struct bp_claim_spec		new;
 };
 
 /* The attributes that PERF_EVENT_IOC_MODIFY_ATTRIBUTES can change */
@@ -54,10 +68,10 @@ static void copy_changeable(struct perf_event_attr *to,
 static void set_event(struct perf_event *bp, const struct bp_change *change)
 {
 	copy_changeable(&bp->attr, change->attr);
-	arch_hw_breakpoint_copy(&bp->hw.info, &change->hw);
+	bp->hw.info = change->hw;
 }
 
-/* In one batch: the breakpoint gets the same slot and stays armed. */
+/* In one batch, if the architecture has batches: the breakpoint stays armed. */
 static void reinstall(struct perf_event *bp, const struct bp_change *change)
 {
 	perf_pmu_disable(bp->pmu);
@@ -67,12 +81,23 @@ static void reinstall(struct perf_event *bp, const struct bp_change *change)
 	perf_pmu_enable(bp->pmu);
 }
 
-static void change_event(struct perf_event *bp, struct perf_event_change *core)
+/* As reinstall(), with other registers: pieces of the old and the new range stay armed. */
+static noinline void reassign(struct perf_event *bp, const struct bp_change *change)
 {
-	const struct bp_change *change = container_of(core, struct bp_change, core);
+	perf_pmu_disable(bp->pmu);
+	bp_sched_out(bp);
+	set_event(bp, change);
+	/* The registers have been claimed. */
+	WARN_ON_ONCE(bp_sched_in(bp));
+	perf_pmu_enable(bp->pmu);
+}
 
+static void set_or_reinstall(struct perf_event *bp, const struct bp_change *change)
+{
 	if (bp->state != PERF_EVENT_STATE_ACTIVE) {
 		set_event(bp, change);
+	} else if (unlikely(change->other_registers)) {
+		reassign(bp, change);
 	} else if (bp_can_change()) {
 		copy_changeable(&bp->attr, change->attr);
 		arch_hw_breakpoint_change(bp, &change->hw);
@@ -81,13 +106,63 @@ static void change_event(struct perf_event *bp, struct perf_event_change *core)
 	}
 }
 
-static void init_change(struct bp_change *change, const struct perf_event *bp,
-			const struct perf_event_attr *attr)
+/* Enables @bp, unless it has left its context: then its state must not change. */
+static void enable(struct perf_event *bp, struct perf_cpu_context *cpuctx,
+		   struct perf_event_context *ctx)
 {
-	change->core.func = change_event;
-	change->core.off = attr->disabled;
-	change->core.resched = !bp_same_registers(&bp->attr, attr);
+	if (bp->state >= PERF_EVENT_STATE_INACTIVE || bp->state < PERF_EVENT_STATE_ERROR ||
+	    !(bp->attach_state & PERF_ATTACH_CONTEXT))
+		return;
+	if (bp->state == PERF_EVENT_STATE_ERROR) {
+		if (perf_event_reserve(bp, ctx))
+			return;
+		bp->state = PERF_EVENT_STATE_OFF;
+	}
+	__perf_event_enable(bp, cpuctx, ctx, NULL);
+}
+
+/* Under ctx->lock, on the CPU of @bp if it is active; @cpuctx is NULL if @ctx is not */
+static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cpuctx,
+			      struct perf_event_context *ctx, void *info)
+{
+	const struct bp_change *change = info;
+	bool off = change->attr->disabled;
+
+	if (off || change->resched)
+		__perf_event_disable(bp, cpuctx, ctx, NULL);
+	if (bp->sigtrap)
+		perf_sigtrap_modify(bp, off);
+	set_or_reinstall(bp, change);
+	if (off)
+		return;
+	perf_process_lift_limit(bp);
+	enable(bp, cpuctx, ctx);
+}
+
+/* With HW_BREAKPOINT_VALUE or HW_BREAKPOINT_CHANGED */
+static void change_valued_in_context(struct perf_event *bp, struct perf_cpu_context *cpuctx,
+				     struct perf_event_context *ctx, void *info)
+{
+	bp_value_change(bp);
+	change_in_context(bp, cpuctx, ctx, info);
+}
+
+/*
+ * The event of a task that has exited changes, too: the threads that inherited it pass its
+ * attributes on.
+ */
+static void change_event(struct perf_event *bp, struct bp_change *change)
+{
+	event_function_call(bp, change->func, change);
+}
+
+static void init_change(struct bp_change *change, const struct perf_event_attr *attr,
+			event_f func)
+{
+	change->func = func;
 	change->attr = attr;
+	change->resched = false;
+	change->family = false;
 	memset(&change->hw, 0, sizeof(change->hw));
 }
 
@@ -169,21 +244,65 @@ static struct bp_claim *next_claim(struct bp_claim *claim, void *arg)
 	return &list_entry(link, struct perf_event, child_list)->bp_claim;
 }
 
-/* An event that has left its context has no claim and needs none. */
-static noinline int change_registers(struct perf_event *event, const struct perf_event_attr *attr)
+/* The same for a breakpoint whose children do not change */
+static struct bp_claim *only_claim(struct bp_claim *claim, void *arg)
 {
-	struct bp_claim_spec old = bp_claim_spec(&event->attr);
-	struct bp_claim_spec new = bp_claim_spec(attr);
+	struct perf_event *event = arg;
 
-	/* The claim covers the events of all CPUs: one cannot change alone. */
-	if (bp_is_wide(event))
-		return -EINVAL;
-	return bp_slots_change_all(&bp_machine, next_claim, event, &old, &new);
+	return claim ? NULL : &event->bp_claim;
 }
 
-static noinline int claim_again(struct perf_event *event, const struct perf_event_attr *attr)
+/* An event that has left its context has no claim and needs none. */
+static int change_claims(struct perf_event *event, const struct bp_change *change)
 {
-	struct bp_claim_spec spec = bp_claim_spec(attr);
+	return bp_slots_change_all(&bp_machine, change->family ? next_claim : only_claim, event,
+				   &change->old, &change->new);
+}
+
+static bool needs_fewer(const struct bp_change *change)
+{
+	return change->new.class == change->old.class &&
+	       change->new.weight < change->old.weight;
+}
+
+static noinline int claim_registers(struct perf_event *event, struct bp_change *change)
+{
+	unsigned int weight = hw_breakpoint_weight(&change->hw);
+
+	change->old = bp_claim_spec(&event->attr, &event->hw.info);
+	change->new = bp_claim_spec(change->attr, &change->hw);
+	/*
+	 * The claim covers the events of all CPUs: one cannot change alone.  With interrupts
+	 * off, a breakpoint can only be disabled.
+	 */
+	if (bp_is_wide(event) || irqs_disabled())
+		return -EINVAL;
+	if (change->new.flexible) {
+		/* The group could never be scheduled as a whole. */
+		weight += bp_group_weight(event, change->new.class);
+		if (weight > bp_machine.class[change->new.class].slots)
+			return -EINVAL;
+		/* It may have to wait for its registers. */
+		change->resched = true;
+	}
+
+	/* All flexible claims of a class are equal. */
+	if (change->new.class == change->old.class && change->new.weight == change->old.weight)
+		return 0;
+	return needs_fewer(change) ? 0 : change_claims(event, change);
+}
+
+/* Called when all events of the family have changed */
+static noinline void release_registers(struct perf_event *event,
+				       const struct bp_change *change)
+{
+	if (needs_fewer(change))
+		WARN_ON_ONCE(change_claims(event, change));
+}
+
+static noinline int claim_again(struct perf_event *event, const struct bp_change *change)
+{
+	struct bp_claim_spec spec = bp_claim_spec(change->attr, &change->hw);
 
 	return bp_slots_reserve(&bp_machine, &event->bp_claim, &spec, NULL, event->cpu);
 }
@@ -192,16 +311,21 @@ static noinline int claim_again(struct perf_event *event, const struct perf_even
  * An event that has lost its claim, see hw_breakpoint_reserve(), claims again if
  * it is to be enabled; such an event is an event of a CPU and has no children.
  */
-static __always_inline int change_claims(struct perf_event *event,
-					 const struct perf_event_attr *attr)
+static __always_inline int prepare(struct perf_event *event, struct bp_change *change)
 {
-	if (unlikely(READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR) && !attr->disabled &&
-	    !bp_has_claim(event))
-		return claim_again(event, attr);
-	return bp_same_registers(&event->attr, attr) ? 0 : change_registers(event, attr);
+	change->other_registers = false;
+	if (unlikely(READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR) &&
+	    !change->attr->disabled && !bp_has_claim(event))
+		return claim_again(event, change);
+
+	if (likely(bp_class(&event->attr) == bp_class(change->attr) &&
+		   bp_weight(event) == hw_breakpoint_weight(&change->hw)))
+		return 0;
+	change->other_registers = true;
+	return claim_registers(event, change);
 }
 
-/* Translates @attr for each child, for architectures where this may fail. */
+/* Translates @attr for each child, for architectures where the result may differ. */
 static int check_children(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	struct arch_hw_breakpoint hw = { };
@@ -219,13 +343,13 @@ static int check_children(struct perf_event *event, const struct perf_event_attr
 
 static void change_child(struct perf_event *bp, struct bp_change *change)
 {
-	if (!bp_can_share() && WARN_ON_ONCE(bp_parse(bp, change->attr, &change->hw)))
+	if (!bp_can_change() && WARN_ON_ONCE(bp_parse(bp, change->attr, &change->hw)))
 		return;
-	perf_event_change(bp, &change->core);
+	change_event(bp, change);
 }
 
 static __always_inline int modify_family(struct perf_event *event,
-					 const struct perf_event_attr *attr)
+					 const struct perf_event_attr *attr, event_f func)
 {
 	/* Rows modify_* of the benchmark, with the loop of same_fixed(): 14 % */
 	struct bp_change change __uninitialized;
@@ -234,20 +358,65 @@ static __always_inline int modify_family(struct perf_event *event,
 
 	lockdep_assert_held(&event->child_mutex);
 
-	init_change(&change, event, attr);
+	init_change(&change, attr, func);
+	change.family = true;
 	err = bp_parse_again(event, attr, &change.hw);
-	if (!err && !bp_can_share())
+	if (!err && !bp_can_change())
 		err = check_children(event, attr);
 	if (!err)
-		err = change_claims(event, attr);
+		err = prepare(event, &change);
 	if (err)
 		return err;
 
-	perf_event_change(event, &change.core);
+	change_event(event, &change);
 	list_for_each_entry(child, &event->child_list, child_list)
 		change_child(child, &change);
+	if (unlikely(change.other_registers))
+		release_registers(event, &change);
 
 	return 0;
+}
+
+static void prepare_enabling(struct perf_event *event)
+{
+	struct perf_event *child;
+
+	bp_value_enabling(event);
+	list_for_each_entry(child, &event->child_list, child_list)
+		bp_value_enabling(child);
+}
+
+/* Looks at the object before an event is armed for it: what is written meanwhile is told. */
+static int prepare_value(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct arch_hw_breakpoint hw = { };
+	int err;
+
+	err = bp_parse(event, attr, &hw);
+	if (err)
+		return err;
+	if (attr->bp_addr != event->attr.bp_addr || attr->bp_len != event->attr.bp_len)
+		return bp_value_prepare(event, attr);
+	if (!attr->disabled)
+		prepare_enabling(event);
+	return 0;
+}
+
+static noinline int modify_valued_family(struct perf_event *event,
+					 const struct perf_event_attr *attr)
+{
+	int err = prepare_value(event, attr) ?:
+		  modify_family(event, attr, change_valued_in_context);
+
+	bp_value_finish(event);
+	return err;
+}
+
+static int modify(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	if (unlikely(bp_wants_values(&event->attr)))
+		return modify_valued_family(event, attr);
+	return modify_family(event, attr, change_in_context);
 }
 
 /* The error of open has precedence, as it is for attributes that can change. */
@@ -264,7 +433,7 @@ int bp_modify(struct perf_event *event, const struct perf_event_attr *attr)
 
 	mutex_lock(&event->child_mutex);
 	if (only_changeable_differ(event, attr))
-		err = modify_family(event, attr);
+		err = modify(event, attr);
 	else
 		err = refuse(event, attr);
 	mutex_unlock(&event->child_mutex);
@@ -293,7 +462,7 @@ int bp_follow(struct perf_event *child, const struct perf_event *parent)
 	if (err)
 		return err;
 	copy_changeable(&child->attr, &parent->attr);
-	arch_hw_breakpoint_copy(&child->hw.info, &hw);
+	child->hw.info = hw;
 
 	return 0;
 }
@@ -309,15 +478,59 @@ static int modify_process(struct perf_event *bp, const struct perf_event_attr *a
 	guard(mutex)(&bp->ctx->mutex);
 	guard(mutex)(&bp->child_mutex);
 
-	return modify_family(bp, attr);
+	return modify(bp, attr);
+}
+
+static int modify_one(struct perf_event *bp, const struct perf_event_attr *attr, event_f func)
+{
+	struct perf_event_context *ctx;
+	struct bp_change change;
+	int err;
+
+	init_change(&change, attr, func);
+	err = bp_parse_again(bp, attr, &change.hw);
+	if (err)
+		return err;
+
+	/* An event of current, without ctx->mutex */
+	if (irqs_disabled()) {
+		err = prepare(bp, &change);
+		if (!err && !event_function_here(bp, func, &change))
+			err = -EINVAL;
+		return err;
+	}
+
+	ctx = perf_event_ctx_lock(bp);
+	err = prepare(bp, &change);
+	if (!err)
+		change_event(bp, &change);
+	perf_event_ctx_unlock(bp, ctx);
+	if (!err && unlikely(change.other_registers))
+		release_registers(bp, &change);
+
+	return err;
+}
+
+static noinline int modify_one_valued(struct perf_event *bp, const struct perf_event_attr *attr)
+{
+	int err;
+
+	/* Only to disable the event */
+	if (irqs_disabled())
+		return modify_one(bp, attr, change_in_context);
+	/* Children do not change here. */
+	if (bp->attr.inherit)
+		return -EINVAL;
+
+	err = prepare_value(bp, attr) ?: modify_one(bp, attr, change_valued_in_context);
+	bp_value_finish(bp);
+	return err;
 }
 
 int modify_user_hw_breakpoint(struct perf_event *bp,
 			      struct perf_event_attr *attr)
 {
 	struct perf_event_attr new = bp->attr;
-	struct bp_change change;
-	int err;
 
 	if (bp_is_wide(bp) || attr->config != bp->attr.config)
 		return -EINVAL;
@@ -328,21 +541,8 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 
 	if (bp->process)
 		return modify_process(bp, &new);
-
-	init_change(&change, bp, &new);
-	err = bp_parse_again(bp, &new, &change.hw);
-	if (err)
-		return err;
-	err = change_claims(bp, &new);
-	if (err)
-		return err;
-
-	/* With interrupts off: an event of current, without ctx->mutex */
-	if (irqs_disabled())
-		perf_event_change(bp, &change.core);
-	else
-		perf_event_change_unlocked(bp, &change.core);
-
-	return 0;
+	if (unlikely(bp_wants_values(&bp->attr)))
+		return modify_one_valued(bp, &new);
+	return modify_one(bp, &new, change_in_context);
 }
 EXPORT_SYMBOL_GPL(modify_user_hw_breakpoint);

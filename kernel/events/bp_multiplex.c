@@ -41,7 +41,7 @@
  * struct bp_assigned - assigned registers of one class on one CPU
  * @weight: number of registers that are assigned
  * @nr_flexible: number of registers that are assigned to flexible breakpoints
- * @flexible: the flexible breakpoints that have a register, in order of
+ * @flexible: the flexible breakpoints that have their registers, in order of
  *	assignment
  * @available: number of registers that guaranteed claims left available when
  *	available() was called last
@@ -155,9 +155,10 @@ static unsigned int nr_lower_priority(const struct perf_event *bp,
 	struct perf_event *other;
 	unsigned int n = 0;
 
-	list_for_each_entry(other, &assigned->flexible, hw.bp_flexible)
-		n += rotation_group(other) != rotation_group(bp) &&
-		     priority(other, epoch) < prio;
+	list_for_each_entry(other, &assigned->flexible, hw.bp_flexible) {
+		if (rotation_group(other) != rotation_group(bp) && priority(other, epoch) < prio)
+			n += bp_weight(other);
+	}
 
 	return n;
 }
@@ -188,10 +189,9 @@ static bool evict(struct bp_assigned *assigned, struct perf_event *bp)
 	return !WARN_ON_ONCE(assigned->weight == weight);
 }
 
-static bool evict_for_guaranteed(struct bp_assigned *assigned,
-				 const struct bp_claim_spec *spec)
+static bool evict_for_guaranteed(struct perf_event *bp, struct bp_assigned *assigned)
 {
-	while (assigned->weight + spec->weight > perf_slots(spec->class)) {
+	while (assigned->weight + bp_weight(bp) > perf_slots(bp_class(&bp->attr))) {
 		if (list_empty(&assigned->flexible) ||
 		    !evict(assigned, flexible_entry(assigned->flexible.prev)))
 			return false;
@@ -210,11 +210,13 @@ static unsigned int group_needs(struct perf_event *bp, unsigned int class)
 	 * perf sets an event ACTIVE before it calls pmu::add(), and starts with
 	 * the leader: besides @bp, only INACTIVE members still need a register.
 	 */
-	n += leader == bp && bp_class(&bp->attr) == class;
+	if (leader == bp && bp_class(&bp->attr) == class)
+		n += bp_weight(bp);
 	for_each_sibling_event(event, leader) {
 		if (event != bp && event->state != PERF_EVENT_STATE_INACTIVE)
 			continue;
-		n += is_flexible(event) && bp_class(&event->attr) == class;
+		if (is_flexible(event) && bp_class(&event->attr) == class)
+			n += bp_weight(event);
 	}
 
 	return n;
@@ -253,11 +255,11 @@ static bool group_fits(struct perf_event *bp, unsigned int class,
  * Evict others only if the whole group then finds registers: otherwise they would be
  * evicted for a group that cannot be scheduled.
  */
-static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assigned,
-			       const struct bp_claim_spec *spec)
+static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assigned)
 {
-	unsigned int slots = perf_slots(spec->class), class, need;
+	unsigned int slots = perf_slots(bp_class(&bp->attr)), weight = bp_weight(bp);
 	struct perf_event *other;
+	unsigned int class, need;
 	u32 epoch = current_epoch();
 
 	for (class = 0; class < TYPE_MAX; class++) {
@@ -266,7 +268,8 @@ static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assign
 			return false;
 	}
 
-	while (assigned->nr_flexible >= assigned->available || assigned->weight >= slots) {
+	while (assigned->nr_flexible + weight > assigned->available ||
+	       assigned->weight + weight > slots) {
 		other = lowest_priority(bp, assigned, epoch);
 		if (!other || !evict(assigned, other))
 			return false;
@@ -277,22 +280,20 @@ static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assign
 
 /* ---- For the PMU ---- */
 
-static bool has_free_register(const struct bp_claim_spec *spec)
+static bool has_free_register(const struct perf_event *bp, enum bp_type_idx class,
+			      unsigned int weight)
 {
-	return !spec->flexible &&
-	       this_cpu_read(bp_assigned[spec->class].weight) + spec->weight <=
-	       perf_slots(spec->class);
+	return !hw_breakpoint_is_flexible(&bp->attr) &&
+	       this_cpu_read(bp_assigned[class].weight) + weight <= perf_slots(class);
 }
 
 /* Out of line: not needed if a guaranteed breakpoint finds a register. */
 static noinline int evict_and_install(struct perf_event *bp, struct bp_assigned *assigned)
 {
-	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
-	bool fits;
+	bool flexible = hw_breakpoint_is_flexible(&bp->attr), fits;
 	int err;
 
-	fits = spec.flexible ? evict_for_flexible(bp, assigned, &spec) :
-			       evict_for_guaranteed(assigned, &spec);
+	fits = flexible ? evict_for_flexible(bp, assigned) : evict_for_guaranteed(bp, assigned);
 	if (!fits)
 		return -ENOSPC;
 	err = arch_install_hw_breakpoint(bp);
@@ -300,9 +301,9 @@ static noinline int evict_and_install(struct perf_event *bp, struct bp_assigned 
 		return err;
 
 	assigned->refused = NULL;
-	assigned->weight += spec.weight;
-	if (spec.flexible) {
-		assigned->nr_flexible++;
+	assigned->weight += bp_weight(bp);
+	if (flexible) {
+		assigned->nr_flexible += bp_weight(bp);
 		list_add_tail(&bp->hw.bp_flexible, &assigned->flexible);
 	}
 	return 0;
@@ -310,38 +311,55 @@ static noinline int evict_and_install(struct perf_event *bp, struct bp_assigned 
 
 static noinline void unlist_flexible(struct perf_event *bp, struct bp_assigned *assigned)
 {
-	assigned->nr_flexible--;
+	assigned->nr_flexible -= bp_weight(bp);
 	list_del(&bp->hw.bp_flexible);
+}
+
+unsigned int bp_group_weight(const struct perf_event *event, unsigned int class)
+{
+	struct perf_event *leader = event->group_leader, *sibling;
+	unsigned int n = 0;
+
+	if (leader != event && is_flexible(leader) && bp_class(&leader->attr) == class)
+		n += bp_weight(leader);
+	for_each_sibling_event(sibling, leader) {
+		if (sibling != event && is_flexible(sibling) &&
+		    bp_class(&sibling->attr) == class)
+			n += bp_weight(sibling);
+	}
+
+	return n;
 }
 
 int bp_sched_in(struct perf_event *bp)
 {
-	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	enum bp_type_idx class = bp_class(&bp->attr);
+	unsigned int weight = bp_weight(bp);
 	int err;
 
 	lockdep_assert_irqs_disabled();
 
-	if (unlikely(!has_free_register(&spec)))
-		return evict_and_install(bp, this_cpu_ptr(&bp_assigned[spec.class]));
+	if (unlikely(!has_free_register(bp, class, weight)))
+		return evict_and_install(bp, this_cpu_ptr(&bp_assigned[class]));
 
 	err = arch_install_hw_breakpoint(bp);
 	if (!err) {
-		this_cpu_write(bp_assigned[spec.class].refused, NULL);
-		this_cpu_add(bp_assigned[spec.class].weight, spec.weight);
+		this_cpu_write(bp_assigned[class].refused, NULL);
+		this_cpu_add(bp_assigned[class].weight, weight);
 	}
 	return err;
 }
 
 void bp_sched_out(struct perf_event *bp)
 {
-	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	enum bp_type_idx class = bp_class(&bp->attr);
 
 	lockdep_assert_irqs_disabled();
 
-	this_cpu_write(bp_assigned[spec.class].refused, NULL);
-	this_cpu_sub(bp_assigned[spec.class].weight, spec.weight);
-	if (unlikely(spec.flexible))
-		unlist_flexible(bp, this_cpu_ptr(&bp_assigned[spec.class]));
+	this_cpu_write(bp_assigned[class].refused, NULL);
+	this_cpu_sub(bp_assigned[class].weight, bp_weight(bp));
+	if (unlikely(hw_breakpoint_is_flexible(&bp->attr)))
+		unlist_flexible(bp, this_cpu_ptr(&bp_assigned[class]));
 
 	arch_uninstall_hw_breakpoint(bp);
 }

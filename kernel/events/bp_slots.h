@@ -2,31 +2,27 @@
 /*
  * Arbitration of breakpoint registers: how many may be claimed on which CPU.
  *
- * Each CPU has N registers of each class.  A claim is a right to some of them,
- * made by the machine (on every CPU, whatever runs there), by a CPU (whatever
- * runs there) or by a domain (an execution context that runs on one CPU at a
- * time, on one CPU or on any).  Guaranteed claims hold registers for themselves;
- * flexible claims share one between all of them and are multiplexed on what is
- * available beyond that.  For each CPU c, domain d and class:
+ * Each CPU has a number of registers of each class.  A claim is a right to some of them,
+ * made by the machine (on every CPU, whatever runs there), by a CPU (whatever runs there)
+ * or by a domain, on one CPU or on any.  A domain is an execution context that runs on one
+ * CPU at a time (a thread), or a process, whose claims need their registers whenever one
+ * of its members runs.  The accounting does not depend on the use of a claim.
+ */
+
+/**
+ * DOC: Which claims fit
  *
- *   guaranteed(c) + guaranteed(d, c) + (flexible(c) or flexible(d, c) ? 1 : 0)
- *	<= N - wide
+ * Guaranteed claims hold registers for themselves.  Flexible claims share one between all
+ * of them, and are multiplexed on what guaranteed claims leave.  For each CPU *c*, each
+ * thread *t* of a process *p*, and each class of registers::
  *
- * where wide is the weight of the machine's claims.  So a claim of a CPU has to fit
- * together with those of each domain, a claim of the machine on each CPU, and a claim
- * of a domain on each CPU that it may run on.  Domains do not compete with each other.
+ *	guaranteed of c + guaranteed of p on c + guaranteed of t on c +
+ *		(a flexible claim of c, of p on c, or of t on c ? 1 : 0) <= registers of c
  *
- * Domains may belong to a process, which makes claims in a domain of its own.  These
- * claims need their registers whenever a domain of the process runs: for a domain d of
- * process p the rule is
- *
- *   guaranteed(c) + guaranteed(d, c) + guaranteed(p, c) +
- *	(flexible(c) or flexible(d, c) or flexible(p, c) ? 1 : 0) <= N - wide
- *
- * A claim of a process has to fit together with those of each of its domains, or by
- * itself if no domain of the process has claims.
- *
- * The accounting does not depend on the use of a claim.
+ * A claim of the machine is one of every CPU.  A claim of a thread is checked against those
+ * of its process and of the CPUs, a claim of a process also against those of its worst
+ * thread, and a claim of a CPU against those of the worst thread and its process together.
+ * Other threads do not matter: two threads never run on a CPU at the same time.
  */
 #ifndef _KERNEL_EVENTS_BP_SLOTS_H
 #define _KERNEL_EVENTS_BP_SLOTS_H
@@ -37,9 +33,8 @@
 #include <linux/spinlock.h>
 
 /**
- * struct bp_shard - claims of domains that were made on one CPU
- * @lock: protects the shard and, while it is open, holds off all claims of CPUs
- *	and of the machine
+ * struct bp_shard - claims of domains that were made on one CPU; bp_slots::global
+ * @lock: protects the shard. While the shard is open, it holds off claims of CPUs
  * @closed: a claim of a CPU or of the machine is being made
  * @nr_claims: number of the claims
  * @claims: the claims, and the marks of walks
@@ -84,9 +79,8 @@ struct bp_class_account {
 
 /**
  * struct bp_slots - the accounting
- * @lock: closes the accounting for a claim of a CPU or of the machine
- * @nr_claims: number of these claims
- * @claims: these claims, and the marks of walks
+ * @global: the claims of CPUs and of the machine; its lock closes the accounting
+ * @closed_by: the CPU that has closed the accounting, -1 if none
  * @nr_cpus: CPUs are 0 ... @nr_cpus - 1
  * @shard: claims of domains, by the CPU on which they were made
  * @class: the accounting of each class
@@ -95,9 +89,8 @@ struct bp_class_account {
  * cache lines of their own, which only claims of CPUs and of the machine write.
  */
 struct bp_slots {
-	raw_spinlock_t			lock;
-	u32				nr_claims;
-	struct list_head		claims;
+	struct bp_shard			global;
+	int				closed_by;
 	unsigned int			nr_cpus ____cacheline_aligned_in_smp;
 	struct bp_shard __percpu	*shard;
 	struct bp_class_account		class[BP_SLOTS_CLASSES];
@@ -200,7 +193,8 @@ int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
  * bp_slots_change_all - change the class or weight of several claims or of none
  * @bs: the accounting
  * @next: returns the claim after @claim, or the first claim for NULL; called several
- *	times, with interrupts off. Claims that are not held are skipped
+ *	times, with interrupts off if the class changes. Claims that are not held are
+ *	skipped
  * @arg: for @next
  * @old: class and weight of each of the claims
  * @new: new class and weight of all of them; @new->flexible is that of @old
@@ -252,7 +246,7 @@ unsigned int bp_slots_available(const struct bp_slots *bs, unsigned int class,
 /**
  * struct bp_walk - position of a walk along all claims
  * @mark: marks the place in a list, behind the claim that was seen last
- * @at: the list: a CPU for its shard, -1 for the claims of CPUs and of the machine
+ * @at: the shard: a CPU, -1 for bp_slots::global
  */
 struct bp_walk {
 	struct bp_claim	mark;

@@ -205,6 +205,149 @@ static void test_concurrent_requests(struct kunit *test)
 	run_rounds(test, workers, 24, random_requests);
 }
 
+/* In each round, threads enter processes, whose claims come and go. */
+static void join_and_random(struct worker *me)
+{
+	struct world *w = me->w;
+	unsigned int process = oracle_random(&me->rnd, w->nr_processes);
+	int *member = &w->member[me->number];
+
+	random_requests(me);
+	if (me->number >= w->nr_domains || *member >= 0)
+		return;
+	if (!bp_slots_join(&w->bs, &w->domains[me->number], &w->processes[process]))
+		*member = process;
+	random_requests(me);
+}
+
+static void test_concurrent_requests_in_processes(struct kunit *test)
+{
+	struct world *w = oracle_open(test, 4, 6, 96, 4, 3);
+	struct worker *workers = new_workers(test, w);
+
+	oracle_add_processes(w, 2);
+	run_rounds(test, workers, 24, join_and_random);
+}
+
+/* The claims of a worker, one for each domain, are a family. */
+static struct bp_claim *next_in_family(struct bp_claim *claim, void *arg)
+{
+	struct worker *me = arg;
+	struct bp_claim *first = &me->w->claims[me->first];
+
+	claim = claim ? claim + 1 : first;
+	return claim < first + me->claims ? claim : NULL;
+}
+
+/* All claims of the family are as @spec says. */
+static void check_family(struct worker *me, const struct bp_claim_spec *spec)
+{
+	unsigned int id;
+
+	for (id = me->first; id < me->first + me->claims; id++) {
+		me->w->entries[id].request.spec = *spec;
+		worker_checks(me, id, true);
+	}
+}
+
+/* Half of the workers change families, which compete with each other and with CPUs. */
+static void change_family(struct worker *me)
+{
+	const struct bp_claim_spec specs[] = {
+		{ .weight = 1 }, { .weight = 2 }, { .class = 1, .weight = 1 },
+	};
+	struct bp_claim_spec now = me->w->entries[me->first].request.spec;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < 400; i++) {
+		const struct bp_claim_spec *spec = &specs[oracle_random(&me->rnd, 3)];
+
+		err = bp_slots_change_all(&me->w->bs, next_in_family, me, &now, spec);
+		if (!err)
+			now = *spec;
+		me->wrong += err && err != -ENOSPC;
+		check_family(me, &now);
+		if (!(i % 64))
+			cond_resched();
+	}
+}
+
+static void change_or_random(struct worker *me)
+{
+	if (me->number < WORKERS / 2)
+		change_family(me);
+	else
+		random_requests(me);
+}
+
+static void test_a_family_changes_as_a_whole(struct kunit *test)
+{
+	struct world *w = oracle_open(test, 4, 6, 48, 4, 3);
+	struct worker *workers = new_workers(test, w);
+	unsigned int i, id;
+
+	for (i = 0; i < WORKERS / 2; i++) {
+		for (id = 0; id < workers[i].claims; id++) {
+			struct bp_request request = { id, i & 1 ? i : ANYWHERE, GUARANTEED(1) };
+
+			oracle_reserve(w, workers[i].first + id, &request);
+		}
+	}
+	run_rounds(test, workers, 12, change_or_random);
+}
+
+/*
+ * Claims 0 and 1 are a family.  Claim 1 cannot grow, so that claim 0 must not keep others
+ * from what is available beside it.
+ */
+static struct bp_claim *next_of_two(struct bp_claim *claim, void *arg)
+{
+	struct bp_claim *claims = arg;
+
+	return claim == &claims[1] ? NULL : claim ? &claims[1] : claims;
+}
+
+static void grow_or_reserve(struct worker *me)
+{
+	struct bp_claim *claims = me->w->claims;
+	struct bp_slots *bs = &me->w->bs;
+	unsigned int i;
+	int err, want;
+
+	for (i = 0; i < 2000; i++) {
+		if (me->number >= 3) {
+			err = bp_slots_change_all(bs, next_of_two, claims, &GUARANTEED(1),
+						  &GUARANTEED(2));
+			want = -ENOSPC;
+		} else {
+			err = bp_slots_reserve(bs, &claims[me->first + 3], &GUARANTEED(3),
+					       NULL, me->number);
+			bp_slots_release(bs, &claims[me->first + 3]);
+			want = 0;
+		}
+		me->wrong += err != want;
+		if (!(i % 64))
+			cond_resched();
+	}
+}
+
+static void test_a_family_that_cannot_grow_has_no_effect(struct kunit *test)
+{
+	const struct bp_request held[] = {
+		{ 0, ANYWHERE, GUARANTEED(1) },
+		{ 1, 3, GUARANTEED(1) },
+		{ 1, 3, GUARANTEED(3) },
+	};
+	struct world *w = oracle_open(test, 4, 2, 32, 4, 4);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(held); i++)
+		KUNIT_ASSERT_EQ(test, oracle_reserve(w, i, &held[i]), 0);
+	run_workers(test, new_workers(test, w), 0, grow_or_reserve);
+	oracle_compare(w);
+}
+
 static void walk_all(struct worker *me)
 {
 	struct world *w = me->w;
@@ -408,6 +551,9 @@ static void test_domains_and_cpus_exclude_each_other(struct kunit *test)
 
 static struct kunit_case bp_slots_race_test_cases[] = {
 	KUNIT_CASE(test_concurrent_requests),
+	KUNIT_CASE(test_concurrent_requests_in_processes),
+	KUNIT_CASE(test_a_family_changes_as_a_whole),
+	KUNIT_CASE(test_a_family_that_cannot_grow_has_no_effect),
 	KUNIT_CASE(test_a_walk_sees_each_claim_once),
 	KUNIT_CASE(test_concurrent_releases_of_a_claim),
 	KUNIT_CASE(test_refused_requests_have_no_effect),

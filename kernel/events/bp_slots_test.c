@@ -547,13 +547,13 @@ static void test_try_is_busy_while_a_request_is_under_way(struct kunit *test)
 	if (!IS_ENABLED(CONFIG_SMP))
 		kunit_skip(test, "a lock cannot be busy on one CPU");
 
-	expect_busy(w, &w->bs.lock);
+	expect_busy(w, &w->bs.global.lock);
 	for_each_possible_cpu(cpu)
 		expect_busy(w, &per_cpu_ptr(w->bs.shard, cpu)->lock);
 	/* Nothing is left closed. */
 	for_each_possible_cpu(cpu)
 		KUNIT_EXPECT_FALSE(test, per_cpu_ptr(w->bs.shard, cpu)->closed);
-	KUNIT_EXPECT_EQ(test, try_release_beside(w, held, &w->bs.lock), -EBUSY);
+	KUNIT_EXPECT_EQ(test, try_release_beside(w, held, &w->bs.global.lock), -EBUSY);
 	GRANTED(ask(w, 0, ANYWHERE, GUARANTEED(3)));
 }
 

@@ -26,8 +26,10 @@
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
 #include <linux/sysfs.h>
+#include <linux/uaccess.h>
 
 #include "bp_internal.h"
+#include "bp_value.h"
 #include "internal.h"
 #include "process.h"
 #include "sigtrap.h"
@@ -45,6 +47,31 @@ static_assert(offsetof(struct hw_perf_event, bp_opened) >=
 static void hw_breakpoint_unreserve(struct perf_event *bp)
 {
 	bp_slots_release(&bp_machine, &bp->bp_claim);
+}
+
+static void hw_breakpoint_destroy(struct perf_event *bp)
+{
+	hw_breakpoint_unreserve(bp);
+	bp_value_destroy(bp);
+}
+
+/*
+ * The task that is creating an event of a kernel-wide set, which needs no claim
+ * and no chain of values of its own.  Each task compares this only with itself, so
+ * reading needs no lock.
+ */
+static struct task_struct *bp_wide_creator;
+
+static bool creates_wide_event(void)
+{
+	return READ_ONCE(bp_wide_creator) == current;
+}
+
+static noinline int init_value(struct perf_event *bp)
+{
+	/* Tested at each hit, together with PERF_HES_STOPPED */
+	bp->hw.state = PERF_HES_ARCH;
+	return creates_wide_event() ? 0 : bp_value_init(bp);
 }
 
 static int check_process(const struct perf_event *bp)
@@ -78,42 +105,33 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 		.sample_max_stack	= bp->attr.sample_max_stack,
 		.enable_on_exec		= bp->attr.enable_on_exec,
 	};
-	bp->destroy = hw_breakpoint_unreserve;
+	bp->destroy = hw_breakpoint_destroy;
 	if (hw_breakpoint_is_flexible(&bp->attr))
 		bp->event_caps |= PERF_EV_CAP_MUX | PERF_EV_CAP_MUX_GROUP;
 	if (hw_breakpoint_is_process(&bp->attr))
 		bp->event_caps |= PERF_EV_CAP_PROCESS;
 
-	return 0;
+	return unlikely(bp_wants_values(&bp->attr)) ? init_value(bp) : 0;
 }
 
 /* ---- Claims ---- */
 
 /*
  * Check @event, which is about to join a group, against @member of the group.
- * Adds the weight of @member to *@weight if both need registers of the same
- * class.
  *
  * A group is multiplexed as a whole, so its breakpoints are either all flexible or all
  * guaranteed.  A flexible group must not have hardware events: it would have to wait
  * for two resources at once.
  */
-static int check_member(const struct perf_event *event,
-			const struct perf_event *member, unsigned int *weight)
+static int check_member(const struct perf_event *event, const struct perf_event *member)
 {
-	struct bp_claim_spec spec;
+	bool flexible = hw_breakpoint_is_flexible(&member->attr);
 
 	if (member->pmu != &perf_breakpoint)
 		return 0;
-
-	spec = bp_claim_spec(&member->attr);
 	if (event->pmu != &perf_breakpoint)
-		return spec.flexible ? -EINVAL : 0;
-	if (spec.flexible != hw_breakpoint_is_flexible(&event->attr))
-		return -EINVAL;
-	if (spec.class == bp_class(&event->attr))
-		*weight += spec.weight;
-	return 0;
+		return flexible ? -EINVAL : 0;
+	return flexible == hw_breakpoint_is_flexible(&event->attr) ? 0 : -EINVAL;
 }
 
 /*
@@ -132,8 +150,8 @@ static int hw_breakpoint_admit(struct perf_event *event)
 {
 	struct perf_event *leader = event->group_leader, *sibling;
 	bool breakpoint = event->pmu == &perf_breakpoint;
-	struct bp_claim_spec spec = { };
-	unsigned int weight;
+	bool flexible = breakpoint && hw_breakpoint_is_flexible(&event->attr);
+	unsigned int class;
 	int err;
 
 	/* nr_siblings counts neither the leader nor @event. */
@@ -141,30 +159,30 @@ static int hw_breakpoint_admit(struct perf_event *event)
 		return -EINVAL;
 	if (!breakpoint && is_software_event(event))
 		return 0;
-	if (breakpoint)
-		spec = bp_claim_spec(&event->attr);
-	if (spec.flexible && (leader->attr.pinned || !in_software_context(leader)))
+	if (flexible && (leader->attr.pinned || !in_software_context(leader)))
 		return -EINVAL;
 
-	weight = spec.weight;
-	err = check_member(event, leader, &weight);
+	err = check_member(event, leader);
 	if (err)
 		return err;
 	for_each_sibling_event(sibling, leader) {
-		err = check_member(event, sibling, &weight);
+		err = check_member(event, sibling);
 		if (err)
 			return err;
 	}
 
+	if (!flexible)
+		return 0;
 	/* The group could never be scheduled as a whole. */
-	if (spec.flexible && weight > bp_machine.class[spec.class].slots)
+	class = bp_class(&event->attr);
+	if (bp_group_weight(event, class) + bp_weight(event) > bp_machine.class[class].slots)
 		return -EINVAL;
 	return 0;
 }
 
 static int claim(struct perf_event *bp, struct perf_event_context *ctx)
 {
-	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr, &bp->hw.info);
 
 	return bp_slots_reserve(&bp_machine, &bp->bp_claim, &spec,
 				ctx->task ? &ctx->bp_domain : NULL, bp->cpu);
@@ -173,7 +191,7 @@ static int claim(struct perf_event *bp, struct perf_event_context *ctx)
 /* One claim for the whole family */
 static int claim_for_process(struct perf_event *bp)
 {
-	struct bp_claim_spec spec = bp_claim_spec(&bp->attr);
+	struct bp_claim_spec spec = bp_claim_spec(&bp->attr, &bp->hw.info);
 
 	return bp_slots_reserve(&bp_machine, &bp->bp_claim, &spec,
 				&bp->process->bp.domain,
@@ -196,25 +214,15 @@ static int join_process(struct perf_event_context *ctx)
 }
 
 /*
- * The task that is creating an event of a kernel-wide set, which needs no claim
- * of its own.  Each task compares this only with itself, so reading needs no
- * lock.
- */
-static struct task_struct *bp_wide_creator;
-
-static bool creates_wide_event(void)
-{
-	return READ_ONCE(bp_wide_creator) == current;
-}
-
-/*
  * Called for a new event, and again for an event that has lost its claim: perf
  * moves events to another CPU if a PMU of their group requests it.  A
  * breakpoint for which no register is available there is in ERROR state,
  * without a claim; perf core tries to reserve again each time when it is
- * enabled or modified.
+ * enabled or modified.  It is never an inherited one: a child without a claim is
+ * about to be inherited.  If its task is a thread of the same process, it joins the
+ * process in perf_event_link_thread().
  */
-static int hw_breakpoint_reserve(struct perf_event *bp, struct perf_event_context *ctx)
+static int reserve(struct perf_event *bp, struct perf_event_context *ctx)
 {
 	/* The head of a family has the claim of all members. */
 	if (bp->process)
@@ -222,32 +230,36 @@ static int hw_breakpoint_reserve(struct perf_event *bp, struct perf_event_contex
 	if (bp_has_claim(bp) || creates_wide_event())
 		return 0;
 
-	return join_process(ctx) ?: claim(bp, ctx);
+	return (bp->parent ? bp_follow(bp, bp->parent) : join_process(ctx)) ?: claim(bp, ctx);
 }
 
-/* A child that is a thread of the same process joins it in perf_event_link_thread(). */
-static int hw_breakpoint_inherit(struct perf_event *child, struct perf_event *parent,
-				 struct perf_event_context *child_ctx)
+static int hw_breakpoint_reserve(struct perf_event *bp, struct perf_event_context *ctx)
 {
-	return bp_follow(child, parent) ?: claim(child, child_ctx);
+	int err = reserve(bp, ctx);
+
+	if (err || likely(!bp_wants_values(&bp->attr)) || creates_wide_event())
+		return err;
+	/* A child in ERROR state that is enabled, under ctx->lock, has a chain. */
+	if (bp->parent && !bp->process)
+		return bp->hw.bp_value ? 0 : bp_value_inherit(bp, ctx);
+	bp_value_open(bp, ctx);
+	return 0;
 }
 
 /* ---- Processes ---- */
 
-static int hw_breakpoint_process_init(struct perf_process *process)
+static int hw_breakpoint_process(struct perf_process *process, enum perf_process_op op,
+				 struct perf_event_context *ctx)
 {
-	return bp_process_init(&bp_machine, &process->bp);
-}
-
-static void hw_breakpoint_process_free(struct perf_process *process)
-{
-	bp_process_destroy(&process->bp);
-}
-
-static int hw_breakpoint_process_join(struct perf_event_context *ctx,
-				      struct perf_process *process)
-{
-	return bp_slots_join(&bp_machine, &ctx->bp_domain, &process->bp);
+	switch (op) {
+	case PERF_PROCESS_INIT:
+		return bp_process_init(&bp_machine, &process->bp);
+	case PERF_PROCESS_JOIN:
+		return bp_slots_join(&bp_machine, &ctx->bp_domain, &process->bp);
+	case PERF_PROCESS_FREE:
+		bp_process_destroy(&process->bp);
+	}
+	return 0;
 }
 
 /* ---- Claims of the machine ---- */
@@ -257,10 +269,17 @@ bool hw_breakpoint_is_used(void)
 	return bp_slots_in_use(&bp_machine);
 }
 
-int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder)
+/* A debugger claims single registers. */
+static struct bp_claim_spec debugger_spec(const struct bp_holder *holder)
 {
 	struct perf_event_attr attr = { .bp_type = holder->bp_type };
-	struct bp_claim_spec spec = bp_claim_spec(&attr);
+
+	return (struct bp_claim_spec) { .class = bp_class(&attr), .weight = 1 };
+}
+
+int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder)
+{
+	struct bp_claim_spec spec = debugger_spec(holder);
 	int err;
 
 	claim->holder = holder;
@@ -272,8 +291,7 @@ int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *hol
 
 int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder *holder)
 {
-	struct perf_event_attr attr = { .bp_type = holder->bp_type };
-	struct bp_claim_spec spec = bp_claim_spec(&attr);
+	struct bp_claim_spec spec = debugger_spec(holder);
 	int err;
 
 	claim->holder = holder;
@@ -311,11 +329,15 @@ static bool bp_verified;
 PMU_FORMAT_ATTR(flexible, "config:0");
 PMU_FORMAT_ATTR(process, "config:1");
 PMU_FORMAT_ATTR(sigtrap_queue, "config:2");
+PMU_FORMAT_ATTR(value, "config:3");
+PMU_FORMAT_ATTR(changed, "config:4");
 
 static struct attribute *bp_format_attrs[] = {
 	&format_attr_flexible.attr,
 	&format_attr_process.attr,
 	&format_attr_sigtrap_queue.attr,
+	&format_attr_value.attr,
+	&format_attr_changed.attr,
 	NULL
 };
 
@@ -345,6 +367,13 @@ static ssize_t mixed_slots_show(struct device *dev,
 }
 static DEVICE_ATTR_RO(mixed_slots);
 
+static ssize_t max_length_show(struct device *dev, struct device_attribute *attr,
+			       char *buf)
+{
+	return sysfs_emit(buf, "%u\n", (unsigned int)hw_breakpoint_max_length);
+}
+static DEVICE_ATTR_RO(max_length);
+
 static ssize_t verified_show(struct device *dev, struct device_attribute *attr,
 			     char *buf)
 {
@@ -363,6 +392,7 @@ static struct attribute *bp_caps_attrs[] = {
 	&dev_attr_instruction_slots.attr,
 	&dev_attr_data_slots.attr,
 	&dev_attr_mixed_slots.attr,
+	&dev_attr_max_length.attr,
 	&dev_attr_verified.attr,
 	&dev_attr_sigtrap_queue_length.attr,
 	NULL
@@ -403,13 +433,22 @@ static noinline int add_sampling(struct perf_event *bp)
 	return err;
 }
 
+/* PERF_HES_ARCH stays. */
+static __always_inline void set_stopped(struct perf_event *bp, bool stopped)
+{
+	if (stopped)
+		bp->hw.state |= PERF_HES_STOPPED;
+	else
+		bp->hw.state &= ~PERF_HES_STOPPED;
+}
+
 static int hw_breakpoint_add(struct perf_event *bp, int flags)
 {
 	/* perf has moved the event to a CPU without an available register. */
 	if (unlikely(!bp_has_claim(bp)))
 		return -ENOSPC;
 
-	bp->hw.state = flags & PERF_EF_START ? 0 : PERF_HES_STOPPED;
+	set_stopped(bp, !(flags & PERF_EF_START));
 
 	if (is_sampling_event(bp) || READ_ONCE(bp->rb))
 		return add_sampling(bp);
@@ -425,12 +464,12 @@ static void hw_breakpoint_start(struct perf_event *bp, int flags)
 {
 	if (flags & PERF_EF_RELOAD)
 		bp_start_period(bp);
-	bp->hw.state = 0;
+	set_stopped(bp, false);
 }
 
 static void hw_breakpoint_stop(struct perf_event *bp, int flags)
 {
-	bp->hw.state = PERF_HES_STOPPED;
+	set_stopped(bp, true);
 }
 
 /* Nothing to read: the count is updated at each hit. */
@@ -438,14 +477,29 @@ static void hw_breakpoint_read(struct perf_event *bp)
 {
 }
 
+static void hw_breakpoint_enabling(struct perf_event *bp)
+{
+	if (unlikely(bp->hw.bp_value))
+		bp_value_enabling(bp);
+}
+
+static long hw_breakpoint_ioctl(struct perf_event *bp, unsigned int cmd, unsigned long arg)
+{
+	if (cmd != HW_BREAKPOINT_IOC_SILENT || !(bp->attr.config & HW_BREAKPOINT_CHANGED))
+		return -ENOTTY;
+	return put_user((u64)atomic64_read(&bp->hw.bp_silent), (u64 __user *)arg);
+}
+
 static void hw_breakpoint_pmu_disable(struct pmu *pmu)
 {
-	arch_hw_breakpoint_begin();
+	if (bp_can_batch())
+		arch_hw_breakpoint_begin();
 }
 
 static void hw_breakpoint_pmu_enable(struct pmu *pmu)
 {
-	arch_hw_breakpoint_commit();
+	if (bp_can_batch())
+		arch_hw_breakpoint_commit();
 }
 
 static struct pmu perf_breakpoint = {
@@ -457,11 +511,10 @@ static struct pmu perf_breakpoint = {
 	.reserve	= hw_breakpoint_reserve,
 	.unreserve	= hw_breakpoint_unreserve,
 	.admit		= hw_breakpoint_admit,
-	.inherit	= hw_breakpoint_inherit,
 	.modify		= bp_modify,
-	.process_init	= hw_breakpoint_process_init,
-	.process_free	= hw_breakpoint_process_free,
-	.process_join	= hw_breakpoint_process_join,
+	.enabling	= hw_breakpoint_enabling,
+	.ioctl		= hw_breakpoint_ioctl,
+	.process	= hw_breakpoint_process,
 	.pmu_disable	= hw_breakpoint_pmu_disable,
 	.pmu_enable	= hw_breakpoint_pmu_enable,
 	.add		= hw_breakpoint_add,

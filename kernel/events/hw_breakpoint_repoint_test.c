@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit test of repointing a kernel-wide breakpoint on one CPU: the CPU always
- * watches one whole version, also when changes interrupt each other.
+ * watches the address of the last change, also when changes interrupt each other.
  */
 
 #include "hw_breakpoint_test.h"
@@ -18,15 +18,11 @@ static void require_repoint(struct kunit *test)
 /* Repoints this CPU's member of @set. The caller is bound to the CPU. */
 static int repoint(struct perf_event * __percpu *set, unsigned long *word)
 {
-	struct perf_event_attr attr = bp_test_watch(word, HW_BREAKPOINT_W);
-
-	return modify_wide_hw_breakpoint_local(bp_test_event_on(set, raw_smp_processor_id()),
-					       &attr);
+	return modify_wide_hw_breakpoint_local(set, (unsigned long)word, NULL);
 }
 
 static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 {
-	struct hw_breakpoint_range range;
 	struct perf_event * __percpu *set;
 	struct bp_test_hits hits = { };
 	struct perf_event *bp;
@@ -41,12 +37,8 @@ static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 	bp_test_expect_hits(test, &bp_test_words[0], &hits, 0);
 	bp_test_expect_hits(test, &bp_test_words[1], &hits, 1);
 	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, (u64)(unsigned long)&bp_test_words[1]);
-	preempt_disable();
-	read_wide_hw_breakpoint_local(bp, &range);
-	preempt_enable();
-	KUNIT_EXPECT_EQ(test, range.addr, (unsigned long)&bp_test_words[1]);
-	KUNIT_EXPECT_EQ(test, range.len, sizeof(bp_test_words[1]));
-	KUNIT_EXPECT_EQ(test, range.type, (u32)HW_BREAKPOINT_W);
+	KUNIT_EXPECT_EQ(test, wide_hw_breakpoint_addr(set, true),
+			(unsigned long)&bp_test_words[1]);
 
 	bp_test_write_on(test, bp_test_last_cpu(), &bp_test_words[1]);
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
@@ -59,10 +51,9 @@ static void a_wide_breakpoint_can_be_repointed_on_one_cpu(struct kunit *test)
 	bp_test_run_anywhere();
 }
 
-static void repointed_breakpoint_has_the_new_length_and_type(struct kunit *test)
+static void repointed_breakpoint_keeps_its_length_and_type(struct kunit *test)
 {
-	struct perf_event_attr attr = bp_test_watch(&bp_test_words[2], HW_BREAKPOINT_RW);
-	struct hw_breakpoint_range range;
+	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_RW);
 	struct perf_event * __percpu *set;
 	struct perf_event *bp;
 	u8 *bytes = (u8 *)&bp_test_words[2];
@@ -70,12 +61,10 @@ static void repointed_breakpoint_has_the_new_length_and_type(struct kunit *test)
 
 	require_repoint(test);
 	bp_test_run_on(test, bp_test_first_cpu());
-	set = bp_test_watch_all(test, &bp_test_words[0], &hits);
-
-	attr.bp_addr += 4;
 	attr.bp_len = 2;
-	bp = bp_test_event_on(set, raw_smp_processor_id());
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), 0);
+	set = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, bp_test_record_hit, &hits));
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(set, (unsigned long)&bytes[4], NULL),
+			0);
 	WRITE_ONCE(bytes[3], 1);
 	WRITE_ONCE(bytes[6], 1);
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
@@ -85,12 +74,10 @@ static void repointed_breakpoint_has_the_new_length_and_type(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
 
 	/* Also where perf and readers look */
-	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, attr.bp_addr);
+	bp = bp_test_event_on(set, raw_smp_processor_id());
+	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, (u64)(unsigned long)&bytes[4]);
 	KUNIT_EXPECT_EQ(test, bp->attr.bp_len, attr.bp_len);
 	KUNIT_EXPECT_EQ(test, bp->attr.bp_type, attr.bp_type);
-	read_wide_hw_breakpoint_local(bp, &range);
-	KUNIT_EXPECT_EQ(test, range.len, attr.bp_len);
-	KUNIT_EXPECT_EQ(test, range.type, attr.bp_type);
 	bp_test_run_anywhere();
 }
 
@@ -165,10 +152,10 @@ static void repoint_of_a_disabled_breakpoint_leaves_its_former_register_alone(st
 
 static void refused_local_repoint_changes_nothing(struct kunit *test)
 {
-	struct perf_event_attr good = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W), attr;
+	unsigned long addr = (unsigned long)&bp_test_words[1];
 	struct perf_event * __percpu *set;
-	struct perf_event *bp, *other;
-	struct bp_test_hits hits = { }, others = { };
+	struct bp_test_hits hits = { };
+	struct perf_event *bp;
 
 	require_repoint(test);
 	bp_test_require_two_cpus(test);
@@ -176,26 +163,11 @@ static void refused_local_repoint_changes_nothing(struct kunit *test)
 	set = bp_test_watch_all(test, &bp_test_words[0], &hits);
 	bp = bp_test_event_on(set, bp_test_first_cpu());
 
-	attr = bp_test_malformed(&bp_test_words[1]);
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
-	attr = good;
-	attr.bp_addr++;
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
-	attr = good;
-	attr.config = HW_BREAKPOINT_FLEXIBLE;
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
-	/* Nothing but the comparison of the configurations refuses this one. */
-	attr.config = HW_BREAKPOINT_PROCESS;
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp, &attr), -EINVAL);
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(bp_test_event_on(set,
-									       bp_test_last_cpu()),
-							      &good), -EINVAL);
-	other = bp_test_watch_task(test, current, &bp_test_words[5], &others);
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(other, &good), -EINVAL);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(set, addr + 1, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(set, addr, &addr), -EAGAIN);
 
 	bp_test_expect_hits(test, &bp_test_words[0], &hits, 1);
 	bp_test_expect_hits(test, &bp_test_words[1], &hits, 0);
-	bp_test_expect_hits(test, &bp_test_words[5], &others, 1);
 	KUNIT_EXPECT_EQ(test, bp->attr.bp_addr, (u64)(unsigned long)&bp_test_words[0]);
 	bp_test_write_on(test, bp_test_last_cpu(), &bp_test_words[0]);
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
@@ -203,8 +175,9 @@ static void refused_local_repoint_changes_nothing(struct kunit *test)
 }
 
 struct chase {
-	struct bp_test_hits	hits;
-	int		err;
+	struct bp_test_hits		hits;
+	struct perf_event * __percpu	*set;
+	int				err;
 };
 
 /* Each hit repoints the breakpoint to the next word. */
@@ -212,15 +185,11 @@ static void chase(struct perf_event *bp, struct perf_sample_data *data,
 		  struct pt_regs *regs)
 {
 	struct chase *c = bp->overflow_handler_context;
-	struct perf_event_attr attr = bp_test_watch((unsigned long *)data->addr + 1,
-						    HW_BREAKPOINT_W);
-	struct hw_breakpoint_range range;
 
-	read_wide_hw_breakpoint_local(bp, &range);
-	if (range.addr != data->addr)
+	if (wide_hw_breakpoint_addr(c->set, true) != data->addr)
 		c->err = 1;
 	atomic_inc(&c->hits.nr);
-	if (modify_wide_hw_breakpoint_local(bp, &attr))
+	if (repoint(c->set, (unsigned long *)data->addr + 1))
 		c->err = 2;
 }
 
@@ -232,7 +201,7 @@ static void a_handler_can_repoint_its_breakpoint(struct kunit *test)
 
 	require_repoint(test);
 	bp_test_run_on(test, bp_test_first_cpu());
-	bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, chase, &c));
+	c.set = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, chase, &c));
 	for (i = 0; i < BP_TEST_BPS - 1; i++) {
 		bp_test_write_word(&bp_test_words[i]);
 		bp_test_write_word(&bp_test_words[i]);
@@ -243,26 +212,21 @@ static void a_handler_can_repoint_its_breakpoint(struct kunit *test)
 }
 
 /*
- * Each hit repoints the breakpoint to a range of another length and accesses
- * that range in the handler: a #DB within the #DB would overwrite the frame of
- * the first one.
+ * Each hit repoints the breakpoint to the next word and accesses that in the handler: a
+ * #DB within the #DB would overwrite the frame of the first one.
  */
 static void touch_in_handler(struct perf_event *bp, struct perf_sample_data *data,
 			     struct pt_regs *regs)
 {
 	struct chase *c = bp->overflow_handler_context;
-	struct perf_event_attr attr = bp_test_watch((unsigned long *)data->addr + 1,
-						    HW_BREAKPOINT_W);
 
 	atomic_inc(&c->hits.nr);
-	if (bp->attr.bp_len == 8)
-		attr.bp_len = 4;
-	if (modify_wide_hw_breakpoint_local(bp, &attr))
+	if (repoint(c->set, (unsigned long *)data->addr + 1))
 		c->err = 1;
 	bp_test_write_word((unsigned long *)data->addr + 1);
 }
 
-static void access_of_a_handler_to_its_new_range_is_no_hit(struct kunit *test)
+static void access_of_a_handler_to_its_new_address_is_no_hit(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct chase c = { };
@@ -270,7 +234,7 @@ static void access_of_a_handler_to_its_new_range_is_no_hit(struct kunit *test)
 
 	require_repoint(test);
 	bp_test_run_on(test, bp_test_first_cpu());
-	bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, touch_in_handler, &c));
+	c.set = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, touch_in_handler, &c));
 	for (i = 0; i < 20; i++) {
 		bp_test_write_word(&bp_test_words[i]);
 		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&c.hits), 1);
@@ -280,9 +244,9 @@ static void access_of_a_handler_to_its_new_range_is_no_hit(struct kunit *test)
 }
 
 /**
- * struct middle - changes in the middle of writing or reading a version
- * @hits: accesses to the memory of the version
- * @bp: the breakpoint that is changed
+ * struct middle - changes in the middle of writing or reading what a CPU watches
+ * @hits: accesses to the memory that is written or read
+ * @set: the breakpoint that is changed
  * @task: task that writes or reads; accesses by others (kmemleak) are ignored
  * @skip: number of accesses before the changes
  * @changes: number of changes, each to another word
@@ -290,32 +254,18 @@ static void access_of_a_handler_to_its_new_range_is_no_hit(struct kunit *test)
  */
 struct middle {
 	struct bp_test_hits		hits;
-	struct perf_event	*bp;
-	struct task_struct	*task;
-	int			skip;
-	int			changes;
-	int			err;
+	struct perf_event * __percpu	*set;
+	struct task_struct		*task;
+	int				skip;
+	int				changes;
+	int				err;
 };
 
-#define VERSION_WORDS	(sizeof(struct bp_version) / sizeof(unsigned long))
+#define PAIR_WORDS	(sizeof(struct bp_wide_pair) / sizeof(unsigned long))
 
-static struct perf_event_attr half_word(unsigned long *word)
+static bool watches(struct perf_event * __percpu *set, const unsigned long *word)
 {
-	struct perf_event_attr attr = bp_test_watch(word, HW_BREAKPOINT_W | HW_BREAKPOINT_R);
-
-	attr.bp_len = HW_BREAKPOINT_LEN_4;
-	return attr;
-}
-
-static bool watches(struct perf_event *bp, const struct perf_event_attr *attr)
-{
-	struct hw_breakpoint_range range;
-	struct bp_version v;
-
-	read_wide_hw_breakpoint_local(bp, &range);
-	bp_read_version(bp->hw.bp_versions, &v);
-	return range.addr == attr->bp_addr && range.len == attr->bp_len &&
-	       range.type == attr->bp_type && v.hw.address == attr->bp_addr;
+	return wide_hw_breakpoint_addr(set, true) == (unsigned long)word;
 }
 
 static void come_in_the_middle(struct perf_event *bp, struct perf_sample_data *data,
@@ -327,38 +277,41 @@ static void come_in_the_middle(struct perf_event *bp, struct perf_sample_data *d
 	if (current != m->task || atomic_inc_return(&m->hits.nr) != m->skip + 1)
 		return;
 	for (i = 0; i < m->changes; i++) {
-		struct perf_event_attr attr = half_word(&bp_test_words[4 + i]);
-
-		if (modify_wide_hw_breakpoint_local(m->bp, &attr) ||
-		    !watches(m->bp, &attr))
+		if (repoint(m->set, &bp_test_words[4 + i]) ||
+		    !watches(m->set, &bp_test_words[4 + i]))
 			m->err = 1;
 	}
 }
 
-/* Registers the set to be changed. Returns the versions of its member. */
-static struct bp_versions *begin_in_the_middle(struct kunit *test, struct middle *m,
+/* Registers the set to be changed. Returns the state of the CPU. */
+static struct bp_wide_cpu *begin_in_the_middle(struct kunit *test, struct middle *m,
 					       struct bp_test_hits *hits)
 {
-	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
-	struct perf_event * __percpu *set;
-
 	require_repoint(test);
 	bp_test_run_on(test, bp_test_first_cpu());
-	set = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, bp_test_record_hit, hits));
-	m->bp = bp_test_event_on(set, bp_test_first_cpu());
+	m->set = bp_test_watch_all(test, &bp_test_words[0], hits);
 	m->task = current;
-	return m->bp->hw.bp_versions;
+	return per_cpu_ptr(bp_wide_cpus(m->set), bp_test_first_cpu());
 }
 
-/* Registers another set, which watches word @word of @version. */
-static struct perf_event * __percpu *watch_version(struct kunit *test, struct middle *m,
-						   struct bp_version *version,
-						   unsigned int word, u32 type)
+/* Registers another set, which watches @word of this CPU's state. */
+static struct perf_event * __percpu *watch_state(struct kunit *test, struct middle *m,
+						 unsigned long *word, u32 type)
 {
-	struct perf_event_attr attr = bp_test_watch((unsigned long *)version + word, type);
+	struct perf_event_attr attr = bp_test_watch(word, type);
 
 	atomic_set(&m->hits.nr, 0);
 	return bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, come_in_the_middle, m));
+}
+
+static struct bp_wide_pair *next_pair(struct bp_wide_cpu *wcpu)
+{
+	return &wcpu->pair[wcpu->now % (2 * BP_WIDE_DEPTH) ? 0 : 1];
+}
+
+static struct bp_wide_pair *current_pair(struct bp_wide_cpu *wcpu)
+{
+	return &wcpu->pair[wcpu->now % (2 * BP_WIDE_DEPTH)];
 }
 
 static void last_finished_of_nested_local_repoints_wins(struct kunit *test)
@@ -366,146 +319,136 @@ static void last_finished_of_nested_local_repoints_wins(struct kunit *test)
 	struct middle m = { .changes = 1 };
 	struct perf_event * __percpu *set;
 	unsigned int word, nr_hit = 0;
-	struct perf_event_attr attr;
-	struct bp_versions *v;
 	struct bp_test_hits hits = { };
+	struct bp_wide_cpu *wcpu;
 
-	v = begin_in_the_middle(test, &m, &hits);
-	for (word = 0; word < VERSION_WORDS; word++) {
-		attr = bp_test_watch(&bp_test_words[word % 2], HW_BREAKPOINT_W);
-		set = watch_version(test, &m, &v->version[!bp_version_index(v->now)],
-				    word, HW_BREAKPOINT_W);
-		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+	wcpu = begin_in_the_middle(test, &m, &hits);
+	for (word = 0; word < PAIR_WORDS; word++) {
+		set = watch_state(test, &m, (unsigned long *)next_pair(wcpu) + word,
+				  HW_BREAKPOINT_W);
+		KUNIT_EXPECT_EQ(test, repoint(m.set, &bp_test_words[word % 2]), 0);
 		nr_hit += bp_test_take_hits(&m.hits) > 0;
 		bp_test_drop_set(test, set);
 
 		/* The change that ends last is in effect. */
-		KUNIT_EXPECT_TRUE_MSG(test, watches(m.bp, &attr), "word %u", word);
-		KUNIT_EXPECT_EQ(test, v->depth, 0U);
-		bp_test_write_word(&bp_test_words[4]);
-		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
-		bp_test_write_word(&bp_test_words[word % 2]);
-		KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 1);
+		KUNIT_EXPECT_TRUE_MSG(test, watches(m.set, &bp_test_words[word % 2]), "word %u",
+				      word);
+		KUNIT_EXPECT_EQ(test, wcpu->depth, 0U);
+		bp_test_expect_hits(test, &bp_test_words[4], &hits, 0);
+		bp_test_expect_hits(test, &bp_test_words[word % 2], &hits, 1);
 	}
-	KUNIT_EXPECT_GT(test, nr_hit, 2U);
+	KUNIT_EXPECT_EQ(test, nr_hit, (unsigned int)PAIR_WORDS);
 	KUNIT_EXPECT_EQ(test, m.err, 0);
 	bp_test_run_anywhere();
 }
 
 /*
- * The first access to the depth is the read by the writer, which does not own an entry
- * then: the change that is made here uses the entry that the writer has chosen.  This
- * version stays whole until the writer has published its own.
+ * The first access to the depth is the read by the writer, which does not own a pair
+ * then: the change that is made here uses the pair that the writer has chosen.  This
+ * pair stays whole until the writer has published its own.
  */
 static void come_before_the_depth(struct perf_event *bp, struct perf_sample_data *data,
 				  struct pt_regs *regs)
 {
-	struct perf_event_attr attr = half_word(&bp_test_words[4]);
 	struct middle *m = bp->overflow_handler_context;
 	int nr;
 
 	if (current != m->task)
 		return;
 	nr = atomic_inc_return(&m->hits.nr);
-	if (nr == 1 && modify_wide_hw_breakpoint_local(m->bp, &attr))
+	if (nr == 1 && repoint(m->set, &bp_test_words[4]))
 		m->err = 1;
 	/* The writer has incremented the depth, has failed, has restored the depth. */
-	if (nr <= 3 && !watches(m->bp, &attr))
+	if (nr <= 3 && !watches(m->set, &bp_test_words[4]))
 		m->err = 2;
 }
 
-static void local_repoint_that_another_overtakes_leaves_its_version_whole(struct kunit *test)
+static void local_repoint_that_another_overtakes_leaves_its_pair_whole(struct kunit *test)
 {
-	struct perf_event_attr attr = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W);
-	struct perf_event_attr depth;
 	struct perf_event * __percpu *set;
 	struct bp_test_hits hits = { };
+	struct perf_event_attr depth;
 	struct middle m = { };
-	struct bp_versions *v;
+	struct bp_wide_cpu *wcpu;
 
-	v = begin_in_the_middle(test, &m, &hits);
-	depth = bp_test_watch((unsigned long *)&v->depth, HW_BREAKPOINT_R | HW_BREAKPOINT_W);
-	depth.bp_len = sizeof(v->depth);
+	wcpu = begin_in_the_middle(test, &m, &hits);
+	depth = bp_test_watch((unsigned long *)&wcpu->depth, HW_BREAKPOINT_R | HW_BREAKPOINT_W);
+	depth.bp_len = sizeof(wcpu->depth);
 	set = bp_test_keep_set(test, register_wide_hw_breakpoint(&depth, come_before_the_depth,
 								 &m));
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+	KUNIT_EXPECT_EQ(test, repoint(m.set, &bp_test_words[1]), 0);
 	bp_test_drop_set(test, set);
 
 	/* Three accesses of the try that fails, three of the next one */
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&m.hits), 6);
 	KUNIT_EXPECT_EQ(test, m.err, 0);
-	KUNIT_EXPECT_TRUE(test, watches(m.bp, &attr));
+	KUNIT_EXPECT_TRUE(test, watches(m.set, &bp_test_words[1]));
 	bp_test_expect_hits(test, &bp_test_words[4], &hits, 0);
 	bp_test_expect_hits(test, &bp_test_words[1], &hits, 1);
 	bp_test_run_anywhere();
 }
 
 /*
- * Each word of a version is written once and read when the version is applied.  A change
- * at any of these accesses leaves the attributes and the registers as the last version
- * has them.
+ * A change at any access to the next pair, to the address of the event, or to what the CPU
+ * has settled leaves the attributes and the registers as the last change has them.
  */
 static void attributes_are_those_of_the_last_of_nested_repoints(struct kunit *test)
 {
-	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct middle m = { .changes = 1 };
 	struct perf_event * __percpu *set;
 	struct bp_test_hits hits = { };
 	unsigned int i, nr_hit = 0;
-	struct bp_version now;
-	struct bp_versions *v;
+	struct bp_wide_cpu *wcpu;
 
-	v = begin_in_the_middle(test, &m, &hits);
-	for (i = 0; i < 3 * VERSION_WORDS; i++) {
-		m.skip = i / VERSION_WORDS;
-		set = watch_version(test, &m, &v->version[!bp_version_index(v->now)],
-				    i % VERSION_WORDS, HW_BREAKPOINT_R | HW_BREAKPOINT_W);
-		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+	wcpu = begin_in_the_middle(test, &m, &hits);
+	for (i = 0; i < 3 * (PAIR_WORDS + 2); i++) {
+		unsigned int which = i % (PAIR_WORDS + 2);
+		unsigned long *word;
+
+		if (which < PAIR_WORDS)
+			word = (unsigned long *)next_pair(wcpu) + which;
+		else if (which == PAIR_WORDS)
+			word = (unsigned long *)&wcpu->event->attr.bp_addr;
+		else
+			word = (unsigned long *)&wcpu->settled;
+		m.skip = i / (PAIR_WORDS + 2);
+		set = watch_state(test, &m, word, HW_BREAKPOINT_R | HW_BREAKPOINT_W);
+		KUNIT_EXPECT_EQ(test, repoint(m.set, &bp_test_words[0]), 0);
 		nr_hit += bp_test_take_hits(&m.hits) > m.skip;
 		bp_test_drop_set(test, set);
 
-		bp_read_version(v, &now);
-		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_addr, now.range.addr, "access %u", i);
-		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_len, now.range.len, "access %u", i);
-		KUNIT_EXPECT_EQ_MSG(test, m.bp->attr.bp_type, now.range.type, "access %u", i);
-		bp_test_expect_hits(test, (unsigned long *)now.range.addr, &hits, 1);
-		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
+		KUNIT_EXPECT_EQ_MSG(test, wcpu->event->attr.bp_addr,
+				    (u64)wide_hw_breakpoint_addr(m.set, true), "access %u", i);
+		bp_test_expect_hits(test, (unsigned long *)wide_hw_breakpoint_addr(m.set, true),
+				    &hits, 1);
+		KUNIT_EXPECT_EQ(test, repoint(m.set, &bp_test_words[0]), 0);
 	}
-	KUNIT_EXPECT_GT(test, nr_hit, (unsigned int)VERSION_WORDS);
+	KUNIT_EXPECT_GT(test, nr_hit, (unsigned int)PAIR_WORDS);
 	KUNIT_EXPECT_EQ(test, m.err, 0);
 	bp_test_run_anywhere();
 }
 
-/* Two changes: the second one overwrites the entry that is being read. */
+/* Two changes: the second one overwrites the pair that is being read. */
 static void read_that_a_repoint_interrupts_is_consistent(struct kunit *test)
 {
-	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
-	struct perf_event_attr last = half_word(&bp_test_words[5]);
 	struct middle m = { .changes = 2 };
 	struct perf_event * __percpu *set;
-	struct hw_breakpoint_range range;
-	unsigned int word, nr_hit = 0;
-	struct bp_versions *v;
 	struct bp_test_hits hits = { };
+	unsigned int word, nr_hit = 0;
+	struct bp_wide_cpu *wcpu;
+	unsigned long addr;
 
-	v = begin_in_the_middle(test, &m, &hits);
-	for (word = 0; word < VERSION_WORDS; word++) {
-		KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(m.bp, &attr), 0);
-		set = watch_version(test, &m, &v->version[bp_version_index(v->now)], word,
-				    HW_BREAKPOINT_R | HW_BREAKPOINT_W);
-		read_wide_hw_breakpoint_local(m.bp, &range);
+	wcpu = begin_in_the_middle(test, &m, &hits);
+	for (word = 0; word < PAIR_WORDS; word++) {
+		KUNIT_EXPECT_EQ(test, repoint(m.set, &bp_test_words[0]), 0);
+		set = watch_state(test, &m, (unsigned long *)current_pair(wcpu) + word,
+				  HW_BREAKPOINT_R | HW_BREAKPOINT_W);
+		addr = wide_hw_breakpoint_addr(m.set, true);
+		nr_hit += bp_test_take_hits(&m.hits) > 0;
 		bp_test_drop_set(test, set);
-
-		if (!bp_test_take_hits(&m.hits)) {
-			KUNIT_EXPECT_EQ(test, range.addr, attr.bp_addr);
-			continue;
-		}
-		nr_hit++;
-		KUNIT_EXPECT_EQ_MSG(test, range.addr, last.bp_addr, "word %u", word);
-		KUNIT_EXPECT_EQ_MSG(test, range.len, last.bp_len, "word %u", word);
-		KUNIT_EXPECT_EQ_MSG(test, range.type, last.bp_type, "word %u", word);
+		KUNIT_EXPECT_EQ_MSG(test, addr, (unsigned long)&bp_test_words[5], "word %u", word);
 	}
-	KUNIT_EXPECT_GT(test, nr_hit, 1U);
+	KUNIT_EXPECT_EQ(test, nr_hit, (unsigned int)PAIR_WORDS);
 	KUNIT_EXPECT_EQ(test, m.err, 0);
 	bp_test_run_anywhere();
 }
@@ -529,37 +472,37 @@ static struct perf_event_attr calls_of(void (*function)(void))
 /* struct pair - two breakpoints on one instruction */
 struct pair {
 	struct bp_test_hits		hits;
-	struct perf_event	*bp[2];
-	int			err;
+	struct perf_event		*bp[2];
+	struct perf_event * __percpu	*set[2];
+	int				err;
 };
 
 /* The first hit repoints the other breakpoint, which was hit as well. */
 static void move_the_other(struct perf_event *bp, struct perf_sample_data *data,
 			   struct pt_regs *regs)
 {
-	struct perf_event_attr attr = calls_of(call_there);
 	struct pair *p = bp->overflow_handler_context;
 
 	if (data->addr != (unsigned long)call_here)
 		p->err = 1;
 	if (atomic_inc_return(&p->hits.nr) == 1 &&
-	    modify_wide_hw_breakpoint_local(p->bp[bp == p->bp[0]], &attr))
+	    modify_wide_hw_breakpoint_local(p->set[bp == p->bp[0]], (unsigned long)call_there,
+					    NULL))
 		p->err = 2;
 }
 
 static void a_hit_has_the_address_that_was_hit(struct kunit *test)
 {
 	struct perf_event_attr attr = calls_of(call_here);
-	struct perf_event * __percpu *set;
 	struct pair p = { };
 	int i;
 
 	require_repoint(test);
 	bp_test_run_on(test, bp_test_first_cpu());
 	for (i = 0; i < 2; i++) {
-		set = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr, move_the_other,
-									 &p));
-		p.bp[i] = bp_test_event_on(set, bp_test_first_cpu());
+		p.set[i] = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr,
+									      move_the_other, &p));
+		p.bp[i] = bp_test_event_on(p.set[i], bp_test_first_cpu());
 	}
 	call_here();
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&p.hits), 2);
@@ -581,14 +524,14 @@ static void a_hit_has_the_address_that_was_hit(struct kunit *test)
 
 static struct kunit_case hw_breakpoint_repoint_test_cases[] = {
 	KUNIT_CASE(a_wide_breakpoint_can_be_repointed_on_one_cpu),
-	KUNIT_CASE(repointed_breakpoint_has_the_new_length_and_type),
+	KUNIT_CASE(repointed_breakpoint_keeps_its_length_and_type),
 	KUNIT_CASE(a_disabled_wide_breakpoint_can_be_repointed),
 	KUNIT_CASE(repoint_of_a_disabled_breakpoint_leaves_its_former_register_alone),
 	KUNIT_CASE(refused_local_repoint_changes_nothing),
 	KUNIT_CASE(a_handler_can_repoint_its_breakpoint),
-	KUNIT_CASE(access_of_a_handler_to_its_new_range_is_no_hit),
+	KUNIT_CASE(access_of_a_handler_to_its_new_address_is_no_hit),
 	KUNIT_CASE(last_finished_of_nested_local_repoints_wins),
-	KUNIT_CASE(local_repoint_that_another_overtakes_leaves_its_version_whole),
+	KUNIT_CASE(local_repoint_that_another_overtakes_leaves_its_pair_whole),
 	KUNIT_CASE(attributes_are_those_of_the_last_of_nested_repoints),
 	KUNIT_CASE(read_that_a_repoint_interrupts_is_consistent),
 	KUNIT_CASE(a_hit_has_the_address_that_was_hit),

@@ -113,7 +113,7 @@ static void malformed_wide_breakpoint_on_a_full_cpu_is_einval(struct kunit *test
 	}
 }
 
-/* Only modify_wide_hw_breakpoint() and its variants change a member. */
+/* Only modify_wide_hw_breakpoint() and its local variant change a member. */
 static void modify_user_hw_breakpoint_refuses_a_wide_member(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);

@@ -112,6 +112,107 @@ void perf_process_disable_soon(struct perf_event *event)
 	queue_work(system_unbound_wq, &process->limit);
 }
 
+/* ---- The contexts of a process on this CPU ---- */
+
+struct perf_process *perf_cpu_process(void)
+{
+	struct perf_event_context *ctx = perf_process_ctx(this_cpu_ptr(&perf_cpu_context));
+
+	return ctx ? ctx->process : NULL;
+}
+
+/*
+ * Schedules @prev, the context of a process, out, and @next in. pmu::add() of an event of
+ * @next may evict an event of cpuctx->task_ctx, which may be scheduled in already, if it was
+ * swapped with that of the previous task.
+ */
+static noinline void switch_contexts(struct perf_cpu_context *cpuctx,
+				     struct perf_event_context *prev,
+				     struct perf_event_context *next)
+{
+	struct pmu *pmu = (next ?: prev)->process->pmu;
+
+	raw_spin_lock(&cpuctx->ctx.lock);
+	perf_pmu_disable(pmu);
+	if (prev) {
+		raw_spin_lock(&prev->lock);
+		ctx_sched_out(prev, NULL, EVENT_ALL);
+		WRITE_ONCE(cpuctx->process_ctx, NULL);
+		raw_spin_unlock(&prev->lock);
+	}
+	if (next) {
+		raw_spin_lock(&next->lock);
+		if (cpuctx->task_ctx)
+			raw_spin_lock(&cpuctx->task_ctx->lock);
+		/* Before pmu::add() of the first event, which looks at the claims of @next. */
+		if (next->nr_events) {
+			WRITE_ONCE(cpuctx->process_ctx, next);
+			__ctx_sched_in(next, NULL, EVENT_ALL);
+		}
+		if (cpuctx->task_ctx)
+			raw_spin_unlock(&cpuctx->task_ctx->lock);
+		raw_spin_unlock(&next->lock);
+	}
+	perf_pmu_enable(pmu);
+	raw_spin_unlock(&cpuctx->ctx.lock);
+}
+
+void perf_process_switch(struct task_struct *task)
+{
+	struct perf_process *process = READ_ONCE(task->signal->perf_process);
+	struct perf_cpu_context *cpuctx = this_cpu_ptr(&perf_cpu_context);
+	struct perf_event_context *next = NULL;
+
+	if (process)
+		next = process->cpus[smp_processor_id()];
+	/* See perf_process_install(). */
+	if (next && !READ_ONCE(next->nr_events))
+		next = NULL;
+	if (cpuctx->process_ctx != next)
+		switch_contexts(cpuctx, cpuctx->process_ctx, next);
+}
+
+static void switch_to_current(void *unused)
+{
+	perf_process_switch(current);
+}
+
+/*
+ * Adds @event here unless the process runs on the CPU of the event: no other process and
+ * no idle CPU is interrupted. A context that has events is scheduled in by the next switch
+ * to the process. The first event may come after such a switch:
+ *
+ *	this CPU				the CPU of @event
+ *
+ *						lock the runqueue
+ *	A: add the first event			C: store the thread that runs
+ *	lock the runqueue			D: perf_process_switch() tests for events
+ *	B: load the thread that runs		unlock
+ *	unlock
+ *
+ * If D does not see A, B sees C. cpu_curr_snapshot() takes the lock of the runqueue.
+ */
+void perf_process_install(struct perf_event_context *ctx, struct perf_event *event)
+{
+	bool first, done;
+
+	do {
+		scoped_guard(raw_spinlock_irq, &ctx->lock) {
+			first = !ctx->nr_events;
+			done = !ctx->is_active;
+			if (done)
+				add_event_to_ctx(event, ctx);
+		}
+	} while (!done && cpu_function_call(event->cpu, __perf_install_in_context, event));
+	if (!first)
+		return;
+
+	scoped_guard(rcu)
+		done = cpu_curr_snapshot(event->cpu)->signal->perf_process != ctx->process;
+	if (!done)
+		smp_call_function_single(event->cpu, switch_to_current, NULL, 1);
+}
+
 /* ---- Processes ---- */
 
 /* An event may be freed after its process, and has a reference to its context. */
@@ -147,7 +248,7 @@ static void free_contexts(struct perf_process *process)
 
 static void destroy(struct perf_process *process)
 {
-	process->pmu->process_free(process);
+	process->pmu->process(process, PERF_PROCESS_FREE, NULL);
 	free_contexts(process);
 	kvfree(process);
 }
@@ -166,7 +267,7 @@ static struct perf_process *create(struct pmu *pmu)
 	INIT_LIST_HEAD(&process->at_limit);
 	INIT_WORK(&process->limit, disable_at_limit);
 	process->pmu = pmu;
-	err = alloc_contexts(process) ? pmu->process_init(process) : -ENOMEM;
+	err = alloc_contexts(process) ? pmu->process(process, PERF_PROCESS_INIT, NULL) : -ENOMEM;
 	if (err) {
 		free_contexts(process);
 		kvfree(process);
@@ -301,7 +402,7 @@ int __perf_event_link_thread(struct task_struct *child, struct perf_process *pro
 /* True if an event with @attr that current opens may be for any thread. */
 static bool may_watch_any(const struct perf_event_attr *attr)
 {
-	return !attr->sigtrap && perfmon_capable();
+	return !attr->sigtrap && !perf_attr_reads_memory(attr) && perfmon_capable();
 }
 
 /* True for a thread that makes no accesses any more. */
@@ -501,6 +602,13 @@ static int alloc_siblings(struct perf_event *head)
 	return err;
 }
 
+/* New threads need no queue for attr.sigtrap as long as no event has it. */
+static void forget_sigtrap(struct perf_process *process)
+{
+	WRITE_ONCE(process->sigtrap, PERF_SIGTRAP_NONE);
+	process->sigtrap_done = PERF_SIGTRAP_NONE;
+}
+
 static int alloc_family(struct perf_event *head)
 {
 	struct perf_event *leader = head->group_leader;
@@ -567,6 +675,8 @@ void perf_process_abort(struct perf_event *event)
 
 	forget_opener(event);
 	free_members(event);
+	if (!process->nr_sigtrap)
+		forget_sigtrap(process);
 	mutex_unlock(&process->mutex);
 }
 
@@ -608,6 +718,7 @@ void perf_process_opened(struct perf_event *event)
 	if (!perf_process_is_family(event) && perf_attr_wants_sb(&event->attr))
 		WRITE_ONCE(process->has_sb, true);
 	hlist_add_head(&event->hlist_entry, &process->heads);
+	process->nr_sigtrap += event->attr.sigtrap;
 	mutex_unlock(&process->mutex);
 }
 
@@ -693,6 +804,8 @@ void perf_process_close(struct perf_event *head)
 
 	scoped_guard(mutex, &process->mutex) {
 		hlist_del_init(&head->hlist_entry);
+		if (head->attr.sigtrap && !--process->nr_sigtrap)
+			forget_sigtrap(process);
 		forget_opener(head);
 		remove_family(head, false);
 		put_members(head);
@@ -716,6 +829,15 @@ void perf_process_unlock(struct perf_event *event)
 {
 	if (event->process)
 		mutex_unlock(&event->process->mutex);
+}
+
+void perf_process_period(struct perf_event *head, u64 value)
+{
+	struct perf_event *event;
+
+	guard(mutex)(&head->child_mutex);
+	list_for_each_entry(event, &head->child_list, child_list)
+		event_function_call(event, __perf_event_period, &value);
 }
 
 /* Each member of a family holds a reference to @prog, as in perf_event_alloc(). */
@@ -814,9 +936,8 @@ void perf_process_exec(void)
 		}
 		cond_resched();
 	}
-	/* All events with attr.sigtrap have ended: new threads need no queue. */
-	WRITE_ONCE(process->sigtrap, PERF_SIGTRAP_NONE);
-	process->sigtrap_done = PERF_SIGTRAP_NONE;
+	/* All events with attr.sigtrap have ended, see attr.remove_on_exec. */
+	forget_sigtrap(process);
 }
 
 /*

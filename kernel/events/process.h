@@ -88,6 +88,7 @@
  * @dead: the last thread has exited
  * @has_sb: an event was opened that gets side-band records: only then are the events walked
  *	for each record
+ * @nr_sigtrap: number of heads with attr.sigtrap
  * @sigtrap: enum perf_sigtrap_need: what new threads need
  * @sigtrap_done: what all threads have
  * @limit_lock: protects @at_limit; taken in interrupts
@@ -105,6 +106,7 @@ struct perf_process {
 	struct hlist_head	heads;
 	bool			dead;
 	bool			has_sb;
+	unsigned int		nr_sigtrap;
 	u8			sigtrap;
 	u8			sigtrap_done;
 	raw_spinlock_t		limit_lock;
@@ -152,6 +154,15 @@ static inline void perf_process_lift_limit(struct perf_event *event)
 		atomic_set(&event->event_limit, 0);
 }
 
+/* NULL unless the process that runs on this CPU has events here. */
+static __always_inline struct perf_event_context *
+perf_process_ctx(struct perf_cpu_context *cpuctx)
+{
+	return perf_process_used() ? READ_ONCE(cpuctx->process_ctx) : NULL;
+}
+
+/* ---- process.c ---- */
+
 /**
  * perf_cpu_process - return the process that runs on this CPU
  *
@@ -162,7 +173,32 @@ static inline void perf_process_lift_limit(struct perf_event *event)
  */
 struct perf_process *perf_cpu_process(void);
 
-/* ---- process.c ---- */
+/**
+ * perf_process_switch - schedule the events of the process that runs on this CPU
+ * @task: the task that is about to run, or current
+ *
+ * Context: Interrupts off. Before the events of @task are scheduled in: @task may have
+ *	claimed registers that events of the previous process still occupy.
+ */
+void perf_process_switch(struct task_struct *task);
+
+/**
+ * perf_process_install - add an event to the context of a process
+ * @ctx: the context, for the CPU of @event
+ * @event: the event
+ *
+ * Context: Process context, ctx->mutex held.
+ */
+void perf_process_install(struct perf_event_context *ctx, struct perf_event *event);
+
+/**
+ * perf_process_period - PERF_EVENT_IOC_PERIOD for the members of a family but the head
+ * @head: the head of the family
+ * @value: the period or frequency
+ *
+ * Context: ctx->mutex of @head held.
+ */
+void perf_process_period(struct perf_event *head, u64 value);
 
 /**
  * perf_process_add_context - account the reservations of a thread to its process
@@ -173,7 +209,7 @@ struct perf_process *perf_cpu_process(void);
  *
  * Context: @ctx cannot be swapped: its lock is held, or it is pinned, or its task has
  *	not run yet.
- * Return: 0, or an error of pmu::process_join().
+ * Return: 0, or an error of pmu::process().
  */
 static inline int perf_process_add_context(struct perf_event_context *ctx,
 					   struct perf_process *process)
@@ -182,7 +218,7 @@ static inline int perf_process_add_context(struct perf_event_context *ctx,
 
 	if (READ_ONCE(ctx->process) == process)
 		return 0;
-	err = process->pmu->process_join(ctx, process);
+	err = process->pmu->process(process, PERF_PROCESS_JOIN, ctx);
 	if (!err)
 		WRITE_ONCE(ctx->process, process);
 

@@ -20,7 +20,8 @@
  *  - all hits of an event with HW_BREAKPOINT_SIGTRAP_QUEUE, up to a limit.
  *
  * recalc_sigpending() is called after each change of the pending or blocked signals
- * and adds the task work again if a hit waits.
+ * and adds the task work again if a hit waits. It interrupts a system call that waits with
+ * SIGTRAP unblocked, as the signal would.
  *
  * A thread gets its queue before an event can be hit: when an event is opened for it, when
  * it inherits one, or for the events of its process as follows. clone() allocates memory
@@ -116,7 +117,8 @@ static void send_hits(struct callback_head *work)
 	set_sending(queue, true);
 	WRITE_ONCE(queue->added, 0);
 	spin_lock_irq(siglock());
-	sigtrap_send(queue, sigismember(&current->blocked, SIGTRAP), try_to_send);
+	queue->blocked = sigismember(&current->blocked, SIGTRAP);
+	sigtrap_send(queue, queue->blocked, try_to_send);
 	spin_unlock_irq(siglock());
 	set_sending(queue, false);
 }
@@ -132,10 +134,27 @@ static void add_work(struct sigtrap_queue *queue)
 	task_work_add(current, &queue->work, mode);
 }
 
+/*
+ * A system call that waits with a mask of its own, as sigsuspend(), must return if this mask
+ * unblocks SIGTRAP. The work may have been added before, without interrupting. Not when a
+ * signal was dequeued: its core dump would be interrupted. sigtimedwait() clears SIGTRAP in
+ * current->blocked only while it waits.
+ */
 void __perf_sigtrap_recalc(void)
 {
-	if (current->perf_sigtrap->waits && !sigismember(&current->pending.signal, SIGTRAP))
-		add_work(current->perf_sigtrap);
+	struct sigtrap_queue *queue = current->perf_sigtrap;
+	bool was_blocked = queue->blocked;
+
+	if (!queue->waits)
+		return;
+	queue->blocked = sigismember(&current->blocked, SIGTRAP) ||
+			 sigismember(&current->real_blocked, SIGTRAP);
+	if (sigismember(&current->pending.signal, SIGTRAP))
+		return;
+
+	add_work(queue);
+	if (was_blocked && !queue->blocked)
+		set_notify_signal(current);
 }
 
 /* ---- Hits ---- */

@@ -86,6 +86,7 @@ struct sigtrap_hit {
  * @added: @work has been added
  * @sending: signals are being sent: no hit is stored
  * @waits: a hit waits for a change of the pending or blocked signals
+ * @blocked: SIGTRAP was blocked at the last attempt to send, or at the last such change
  * @free: elements for new hits. Only the thread takes them, and none is returned while it
  *	takes one, which would confuse llist_del_first(); others may add new ones.
  * @new: latest hits, newest first
@@ -98,6 +99,7 @@ struct sigtrap_queue {
 	unsigned int		added;
 	bool			sending;
 	bool			waits;
+	bool			blocked;
 	struct llist_head	free;
 	struct llist_head	new;
 	struct llist_node	*due;

@@ -19,8 +19,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/ctype.h>
-#include <linux/hw_breakpoint_move.h>
-#include <linux/hw_breakpoint_wide.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -74,8 +73,6 @@ struct wprobe_place {
  * @name: GROUP/EVENT
  * @events: its breakpoints, NULL while it has no user
  * @holders: number of triggers that may repoint it
- * @nothing: range that its breakpoints watch while they should watch nothing;
- *	valid while @events is not NULL
  * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
  * @nowhere: address at which its breakpoints watch nothing
  * @has_dynamic: it has an argument whose length is known only at a hit, such as a string
@@ -87,7 +84,6 @@ struct trace_wprobe {
 	char				*name;
 	struct perf_event * __percpu	*events;
 	unsigned int			holders;
-	struct bp_version		nothing;
 	unsigned long			nowhere;
 	bool				used_locally;
 	bool				has_dynamic;
@@ -153,17 +149,15 @@ static struct perf_event_attr attr_of(const struct wprobe_place *place,
 static bool type_is_supported(const struct wprobe_place *place)
 {
 	struct perf_event_attr attr = attr_of(place, nowhere(place->type));
-	struct arch_hw_breakpoint hw = { };
 
-	return !hw_breakpoint_arch_parse(NULL, &attr, &hw);
+	return !check_hw_breakpoint(&attr);
 }
 
 static bool can_watch(const struct wprobe_place *place, unsigned long addr)
 {
 	struct perf_event_attr attr = attr_of(place, addr);
-	struct arch_hw_breakpoint hw = { };
 
-	return addr >= TASK_SIZE_MAX && !hw_breakpoint_arch_parse(NULL, &attr, &hw);
+	return addr >= TASK_SIZE_MAX && !check_hw_breakpoint(&attr);
 }
 
 static bool is_aligned(const struct wprobe_place *place, unsigned long addr)
@@ -236,25 +230,23 @@ static bool is_going(unsigned long addr)
  * From now on all CPUs watch the same.  Reset the flag before the change: a local change
  * that comes after this one sets it again.
  */
-static int repoint_all(struct trace_wprobe *tw, const struct bp_version *v,
-		       const unsigned long *from)
+static int repoint_all(struct trace_wprobe *tw, unsigned long addr, const unsigned long *from)
 {
 	bool used_locally = READ_ONCE(tw->used_locally);
 	int err;
 
 	if (used_locally)
 		WRITE_ONCE(tw->used_locally, false);
-	err = bp_wide_repoint(tw->events, v, from);
+	err = modify_wide_hw_breakpoint(tw->events, addr, from);
 	if (err && used_locally)
 		WRITE_ONCE(tw->used_locally, true);
 	return err;
 }
 
 /* Set the flag after the change, and only if there is one, see repoint_all(). */
-static int repoint_here(struct trace_wprobe *tw, const struct bp_version *v,
-			const unsigned long *from)
+static int repoint_here(struct trace_wprobe *tw, unsigned long addr, const unsigned long *from)
 {
-	int err = bp_wide_repoint_local(tw->events, v, from);
+	int err = modify_wide_hw_breakpoint_local(tw->events, addr, from);
 
 	if (!err)
 		WRITE_ONCE(tw->used_locally, true);
@@ -262,18 +254,10 @@ static int repoint_here(struct trace_wprobe *tw, const struct bp_version *v,
 }
 
 /* @from: NULL, or an address: change nothing unless this CPU watches it */
-static int repoint(struct trace_wprobe *tw, const struct bp_version *v,
-		   const unsigned long *from, bool this_cpu)
+static int repoint(struct trace_wprobe *tw, unsigned long addr, const unsigned long *from,
+		   bool this_cpu)
 {
-	return this_cpu ? repoint_here(tw, v, from) : repoint_all(tw, v, from);
-}
-
-static int prepare(const struct trace_wprobe *tw, unsigned long addr,
-		   struct bp_version *v)
-{
-	if (addr < TASK_SIZE_MAX)
-		return -EINVAL;
-	return bp_wide_prepare_at(tw->events, &tw->nothing, addr, v);
+	return this_cpu ? repoint_here(tw, addr, from) : repoint_all(tw, addr, from);
 }
 
 /*
@@ -283,28 +267,25 @@ static int prepare(const struct trace_wprobe *tw, unsigned long addr,
  */
 int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
 {
-	struct bp_version v __uninitialized;
 	bool in_module = may_be_in_module(addr);
 	int err;
 
-	if (unlikely(in_module && is_in_going_module(addr)))
+	if (addr < TASK_SIZE_MAX || unlikely(in_module && is_in_going_module(addr)))
 		return -EINVAL;
-	err = prepare(tw, addr, &v) ?: repoint(tw, &v, NULL, this_cpu);
+	err = repoint(tw, addr, NULL, this_cpu);
 	if (err || likely(!in_module))
 		return err;
 	/* Pairs with the barrier in leave_module(); for this CPU alone its IPI gives the order. */
 	smp_mb__after_atomic();
 	if (likely(!is_in_going_module(addr)))
 		return 0;
-	repoint(tw, &tw->nothing, &addr, this_cpu);
+	repoint(tw, tw->nowhere, &addr, this_cpu);
 	return -EINVAL;
 }
 
 bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr)
 {
-	struct bp_version v;
-
-	return !prepare(tw, addr, &v) && !is_going(addr);
+	return can_watch(&tw->place, addr) && !is_going(addr);
 }
 
 /* If CPUs were repointed alone, this CPU does not know what the others watch. */
@@ -312,10 +293,10 @@ bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
 			    bool this_cpu)
 {
 	if (from)
-		return bp_wide_addr_here(tw->events) == *from;
+		return wide_hw_breakpoint_addr(tw->events, true) == *from;
 	if (!this_cpu && READ_ONCE(tw->used_locally))
 		return true;
-	return bp_wide_addr_here(tw->events) != tw->nothing.range.addr;
+	return wide_hw_breakpoint_addr(tw->events, true) != tw->nowhere;
 }
 
 int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
@@ -323,7 +304,7 @@ int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
 {
 	if (!from && !trace_wprobe_can_clear(tw, NULL, this_cpu))
 		return -EAGAIN;
-	return repoint(tw, &tw->nothing, from, this_cpu);
+	return repoint(tw, tw->nowhere, from, this_cpu);
 }
 
 bool trace_wprobe_is_settled(const struct trace_wprobe *tw)
@@ -617,10 +598,6 @@ static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
 		return err;
 	}
 
-	attr = attr_of(&tw->place, nowhere(tw->place.type));
-	/* Without an architecture that repoints, nothing is prepared and triggers fail. */
-	if (bp_wide_prepare(events, &attr, &tw->nothing))
-		tw->nothing = (struct bp_version) { .range.addr = attr.bp_addr };
 	tw->used_locally = false;
 	tw->events = events;
 	return 0;
@@ -1195,16 +1172,14 @@ static bool is_concerned(const struct wprobe_place *place, struct module *mod,
 static void follow_module(struct trace_wprobe *tw, bool coming)
 {
 	unsigned long addr = coming ? resolve(&tw->place) : 0;
-	struct perf_event_attr attr;
 
 	if (!addr || !is_aligned(&tw->place, addr) || !can_watch(&tw->place, addr))
-		addr = nowhere(tw->place.type);
+		addr = tw->nowhere;
 	tw->place.addr = addr;
 	if (!tw->events)
 		return;
 
-	attr = attr_of(&tw->place, addr);
-	if (modify_wide_hw_breakpoint(tw->events, &attr))
+	if (modify_wide_hw_breakpoint(tw->events, addr, NULL))
 		pr_warn("%s still watches memory that a module frees\n",
 			trace_probe_name(&tw->tp));
 	/* No CPU may watch the memory after it is freed, nor miss an access to it. */
@@ -1231,10 +1206,11 @@ static void leave_module_here(void *data)
 
 	/* An NMI may repoint in between: look again. */
 	do {
-		addr = bp_wide_addr_here(l->tw->events);
+		addr = wide_hw_breakpoint_addr(l->tw->events, true);
 		if (!is_freed(addr, l->mod, l->state))
 			return;
-	} while (bp_wide_repoint_local(l->tw->events, &l->tw->nothing, &addr) == -EAGAIN);
+	} while (modify_wide_hw_breakpoint_local(l->tw->events, l->tw->nowhere,
+						 &addr) == -EAGAIN);
 }
 
 /*
@@ -1248,8 +1224,8 @@ static void leave_module(struct trace_wprobe *tw, struct module *mod,
 
 	/* The state of @mod is set before.  Pairs with the barrier in trace_wprobe_set(). */
 	smp_mb();
-	if (is_freed(bp_wide_newest_addr(tw->events), mod, state))
-		bp_wide_repoint(tw->events, &tw->nothing, NULL);
+	if (is_freed(wide_hw_breakpoint_addr(tw->events, false), mod, state))
+		modify_wide_hw_breakpoint(tw->events, tw->nowhere, NULL);
 	on_each_cpu(leave_module_here, &l, 1);
 	/* The memory is freed after this. */
 	synchronize_wide_hw_breakpoint(tw->events);

@@ -12,7 +12,7 @@
  * not be called.
  */
 #include <linux/err.h>
-#include <linux/hw_breakpoint_wide.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -54,30 +54,16 @@ static void put_address(const char *name)
 		__symbol_put(name);
 }
 
-static int attr_of(const char *name, struct perf_event_attr *attr)
-{
-	unsigned long addr = get_address(name);
-
-	if (!addr)
-		return -ENOENT;
-	hw_breakpoint_init(attr);
-	attr->bp_addr = addr;
-	attr->bp_len = HW_BREAKPOINT_LEN_4;
-	attr->bp_type = HW_BREAKPOINT_W;
-	return 0;
-}
-
 static char ksym[KSYM_NAME_LEN];
 
 static int watch(const char *name)
 {
-	struct perf_event_attr attr;
+	unsigned long addr = get_address(name);
 	int err;
 
-	err = attr_of(name, &attr);
-	if (err)
-		return err;
-	err = modify_wide_hw_breakpoint(breakpoints, &attr);
+	if (!addr)
+		return -ENOENT;
+	err = modify_wide_hw_breakpoint(breakpoints, addr, NULL);
 	if (err) {
 		put_address(name);
 		return err;
@@ -119,11 +105,13 @@ static int start(void)
 {
 	struct perf_event * __percpu *events;
 	struct perf_event_attr attr;
-	int err;
 
-	err = attr_of(ksym, &attr);
-	if (err)
-		return err;
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = get_address(ksym);
+	attr.bp_len = HW_BREAKPOINT_LEN_4;
+	attr.bp_type = HW_BREAKPOINT_W;
+	if (!attr.bp_addr)
+		return -ENOENT;
 	events = register_wide_hw_breakpoint(&attr, on_hit, NULL);
 	if (IS_ERR((void __force *)events)) {
 		put_address(ksym);

@@ -53,15 +53,26 @@ bool caps_text_areas(uint32_t *type, uint64_t *config)
 	return *type && *config;
 }
 
+/* The number in a file of caps/, 0 if there is none */
+static unsigned int read_number(const char *name)
+{
+	char *line = read_attribute("caps", name);
+	unsigned int nr = line ? strtoul(line, NULL, 10) : 0;
+
+	free(line);
+	return nr;
+}
+
 unsigned int caps_registers(bool execute)
 {
-	char *line = read_attribute("caps", execute ? "instruction_slots" : "data_slots");
-	unsigned int nr = 0;
+	unsigned int nr = read_number(execute ? "instruction_slots" : "data_slots");
 
-	if (line)
-		nr = strtoul(line, NULL, 10);
-	free(line);
 	return nr ? nr : X86_REGISTERS;
+}
+
+unsigned int caps_max_length(void)
+{
+	return read_number("max_length");
 }
 
 /* Returns 0 or an errno. */

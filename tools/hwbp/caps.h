@@ -18,6 +18,9 @@ bool caps_text_areas(uint32_t *type, uint64_t *config);
 /* Number of registers of each CPU; 4, as on x86, if sysfs does not show it */
 unsigned int caps_registers(bool execute);
 
+/* Maximum length of a data breakpoint at any address; 0 if only 1, 2, 4 and 8 are possible */
+unsigned int caps_max_length(void);
+
 /*
  * Exits with a message if the kernel refuses even an event of hwbp itself: then a refusal
  * is not about what the event is for.

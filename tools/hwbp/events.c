@@ -176,8 +176,9 @@ static void fill_attr(struct perf_event_attr *attr, const struct watch_options *
 	attr->size = sizeof(*attr);
 	attr->bp_type = bp_type(opt->access);
 	attr->config = opt->flexible ? caps_config_bit("flexible") : 0;
-	attr->inherit = 1;
-	attr->inherit_thread = !opt->children;
+	/* A single thread is watched without those that it starts. */
+	attr->inherit = !opt->tid;
+	attr->inherit_thread = !opt->children && !opt->tid;
 	attr->exclude_kernel = !opt->kernel;
 	attr->exclude_hv = 1;
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
@@ -375,7 +376,7 @@ static int open_target(struct events *ev, const struct target *t)
 	uint64_t process = caps_config_bit("process");
 	int err;
 
-	if (!process || ev->opt->children)
+	if (!process || ev->opt->children || t->tid)
 		return open_threads(ev, t);
 	err = open_process(ev, t, process);
 	if (err != EINVAL && err != EOPNOTSUPP) {

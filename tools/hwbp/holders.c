@@ -102,8 +102,7 @@ static bool needs_class(const struct holders *holders, int class)
 }
 
 /* Find the claims that leave no register while @task runs on @cpu. */
-static void find_on(struct holders *holders, const struct slots_cpu *cpu,
-		    const struct slots_task *task)
+static void find_on(struct holders *holders, int cpu, const struct holder *task)
 {
 	const struct slots *slots = &holders->slots;
 	unsigned int i;
@@ -115,27 +114,29 @@ static void find_on(struct holders *holders, const struct slots_cpu *cpu,
 }
 
 /* A request for a CPU needs a register beside each task, one for a process in each thread. */
-static void find_on_cpu(struct holders *holders, const struct slots_cpu *cpu)
+static void find_on_cpu(struct holders *holders, int cpu)
 {
 	const struct slots *slots = &holders->slots;
 	size_t i;
 
 	find_on(holders, cpu, NULL);
-	for (i = 0; i < slots->nr_tasks; i++) {
-		if (holders->pid == SLOTS_NO_TASK || holders->pid == slots->tasks[i].process)
-			find_on(holders, cpu, &slots->tasks[i]);
+	for (i = 0; i < slots->nr_holders; i++) {
+		const struct holder *task = &slots->holders[i];
+
+		if (task->pid != SLOTS_NO_TASK &&
+		    (holders->pid == SLOTS_NO_TASK || holders->pid == task->process))
+			find_on(holders, cpu, task);
 	}
 }
 
 static void collect(struct holders *holders)
 {
-	const struct slots_cpu others = { .number = SLOTS_OTHER_CPU };
 	const struct slots *slots = &holders->slots;
 	size_t i;
 
 	for (i = 0; i < slots->nr_cpus; i++)
-		find_on_cpu(holders, &slots->cpus[i]);
-	find_on_cpu(holders, &others);
+		find_on_cpu(holders, slots->cpus[i]);
+	find_on_cpu(holders, SLOTS_OTHER_CPU);
 	for (i = 0; i < slots->claims.nr; i++) {
 		if (slots->claims.entries[i].refuses)
 			add_holder(holders, &slots->claims.entries[i]);
@@ -173,7 +174,7 @@ static void die_with_holders(struct holders *holders, const char *what, const ch
 static void die_with_holders(struct holders *holders, const char *what, const char *advice)
 {
 	unsigned int nr = caps_registers(holders->execute);
-	char *why = slots_try_read(&holders->slots);
+	char *why = slots_read(&holders->slots, NULL);
 
 	if (!why) {
 		holders->same_pids = slots_same_pids();

@@ -7,8 +7,15 @@
  *   loop          wait for records, signals and the end
  *   watch         one run of watch or stat
  *   target        launch a process, or attach to one
- *   symbols       symbols of the program and its libraries
- *   variable      members of structures and arrays, from the debug information
+ *   symbols       the files that a process has mapped, as modules of libdwfl
+ *   symbols_find  find symbols by name
+ *   symbols_place describe addresses
+ *   name          qualified names of C++ and Rust
+ *   demangle      names that compilers have mangled
+ *   debuginfo     find variables and types in the debug information
+ *   type          types of variables
+ *   tls           thread-local variables
+ *   expression    evaluate the expression of a PLACE
  *   location      turn PLACE into an address and a length
  *   caps          features of the kernel's breakpoints
  *   events        open breakpoint events and parse their records
@@ -25,6 +32,7 @@
  *   holders       explain that no register is available
  *   tracefs       watch events of trace, and those that killed runs have left
  *   text          record changes of kernel text
+ *   text_insn     what changed bytes mean
  *   text_names    symbols of kernel text that changes
  *   text_report   output of text
  */

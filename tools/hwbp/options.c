@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "tasks.h"
 #include "util.h"
 
 /* Options that are being parsed, for options_help() and replace_status() */
@@ -132,8 +133,13 @@ int options_seconds(const struct option *opt, const char *arg, int unset)
 
 int options_pid(const struct option *opt, const char *arg, int unset)
 {
-	uint64_t n = unset ? 0 : parse_count(opt, arg);
+	uint64_t n;
 
+	if (!unset && *arg && arg[strspn(arg, "0123456789")] && *arg != '-') {
+		*(pid_t *)opt->value = tasks_find_process(arg);
+		return 0;
+	}
+	n = unset ? 0 : parse_count(opt, arg);
 	if (n > INT_MAX)
 		die("no such process: %s", arg);
 	*(pid_t *)opt->value = n;

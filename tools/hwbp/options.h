@@ -25,7 +25,10 @@ int options_parse(int argc, const char **argv, const struct option *options,
  */
 char **options_cut_command(int *argc, const char **argv);
 
-/* Callbacks of options whose value is a uint64_t, pid_t, int or unsigned int. */
+/*
+ * Callbacks of options whose value is a uint64_t, pid_t, int or unsigned int. A process may
+ * be given by its name.
+ */
 parse_opt_cb options_help;
 parse_opt_cb options_count;
 parse_opt_cb options_seconds;

@@ -60,6 +60,7 @@ struct report {
 	struct spot *bucket[NR_BUCKETS];
 	struct spot *caller[NR_BUCKETS];
 	uint64_t hits;
+	int signal;
 };
 
 struct report *report_new(const struct watch_options *opt)
@@ -91,7 +92,15 @@ static void print_location(const struct report *rep, const struct location *loc,
 		loc->address);
 	if (rep->opt->access != ACCESS_X)
 		fprintf(rep->out, ", %u byte%s", loc->len, loc->len == 1 ? "" : "s");
-	fprintf(rep->out, ", in %s (pid %d)\n", symbols_program(rep->syms), t->pid);
+	if (loc->bit_size == 1)
+		fprintf(rep->out, " (bit %u)", loc->bit_offset);
+	if (loc->bit_size > 1)
+		fprintf(rep->out, " (bits %u-%u)", loc->bit_offset,
+			loc->bit_offset + loc->bit_size - 1);
+	fprintf(rep->out, ", in %s (pid %d", symbols_program(rep->syms), t->pid);
+	if (t->tid)
+		fprintf(rep->out, ", thread %d", t->tid);
+	fprintf(rep->out, ")\n");
 }
 
 /* The column PLACE is printed only if there are several. */
@@ -127,8 +136,16 @@ static void json_location(const struct report *rep, const struct location *loc,
 	json_address(&json, "address", loc->address);
 	if (rep->opt->access != ACCESS_X)
 		json_int(&json, "len", loc->len);
+	if (loc->type)
+		json_string(&json, "of", loc->type->name);
+	if (loc->bit_size) {
+		json_int(&json, "bit_offset", loc->bit_offset);
+		json_int(&json, "bit_size", loc->bit_size);
+	}
 	json_bool(&json, "multiplexed", rep->opt->flexible);
 	json_int(&json, "pid", t->pid);
+	if (t->tid)
+		json_int(&json, "tid", t->tid);
 	json_string(&json, "program", symbols_program(rep->syms));
 	json_end(&json);
 }
@@ -141,7 +158,7 @@ static void print_begin(const struct report *rep, const struct target *t)
 		print_location(rep, &rep->locs[i], t);
 	if (rep->opt->flexible)
 		fprintf(rep->out, "multiplexed: each place is watched for a part of the time\n");
-	if (!rep->opt->record)
+	if (!rep->opt->record || rep->opt->dry_run)
 		return;
 	fprintf(rep->out, "\n%11s  %-15s %7s %3s  ", "TIME", "COMM", "TID", "CPU");
 	print_place(rep, "PLACE");
@@ -168,6 +185,11 @@ void report_begin(struct report *rep, const struct location *locs, struct symbol
 void report_flush(struct report *rep)
 {
 	flush_output(rep->out);
+}
+
+void report_signal(struct report *rep, int signal)
+{
+	rep->signal = signal;
 }
 
 uint64_t report_nr_hits(const struct report *rep)
@@ -286,6 +308,8 @@ static void json_place(struct json *json, const struct place *place)
 {
 	json_string(json, "instruction", place->where);
 	json_string(json, "function", place->function);
+	if (place->mangled)
+		json_string(json, "mangled", place->mangled);
 	json_string(json, "source", *place->source ? place->source : NULL);
 }
 
@@ -577,7 +601,16 @@ static void json_end_of_report(const struct report *rep)
 	struct json json = json_begin(rep->out, "end");
 
 	json_seconds(&json, "time", now_ns() - rep->start);
+	if (rep->signal)
+		json_int(&json, "signal", rep->signal);
 	json_end(&json);
+}
+
+static void print_signal(const struct report *rep)
+{
+	if (rep->signal)
+		fprintf(rep->out, "the program was killed by signal %d (%s)\n", rep->signal,
+			strsignal(rep->signal));
 }
 
 /* Instructions by the number of their hits, scaled if places are multiplexed */
@@ -599,6 +632,8 @@ void report_places(struct report *rep, const struct counts *counts)
 	term_end(&rep->term);
 	if (!rep->opt->json)
 		print_places(rep, counts, list, nr);
+	if (!rep->opt->json)
+		print_signal(rep);
 	for (i = 0; rep->opt->json && i < nr; i++)
 		json_spot(rep, &list[i]);
 	free(list);
@@ -639,6 +674,8 @@ void report_counts(struct report *rep, const struct counts *counts)
 	}
 	if (rep->opt->json)
 		json_end_of_report(rep);
+	else
+		print_signal(rep);
 	report_flush(rep);
 }
 

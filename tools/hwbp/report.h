@@ -30,6 +30,9 @@ void report_flush(struct report *rep);
 bool report_is_live(const struct report *rep);
 void report_live(struct report *rep, const struct counts *counts);
 
+/* The program was killed by this signal, 0 for none; the end of the report says so. */
+void report_signal(struct report *rep, int signal);
+
 /* Print the counts per instruction, or per place; @counts has an entry per place. */
 void report_places(struct report *rep, const struct counts *counts);
 void report_counts(struct report *rep, const struct counts *counts);

@@ -31,7 +31,10 @@ enum access {
  * @plain: --plain: neither colours nor a summary on a terminal
  * @out: file for the report, NULL for stdout
  * @pid: process to attach to, 0 to launch @cmd
+ * @tid: single thread of @pid to watch, 0 for all threads
+ * @dry_run: --dry-run: only show the places
  * @cmd: NULL-terminated command to launch, NULL if there is none
+ * @thread: --thread: pattern of the names of the threads whose hits are shown, NULL for all
  * @max_hits: end the watch after this number of hits, 0 for no limit
  * @max_ns: end the watch after this time, 0 for no limit
  */
@@ -51,7 +54,10 @@ struct watch_options {
 	size_t nr_specs;
 	const char *out;
 	pid_t pid;
+	pid_t tid;
+	bool dry_run;
 	char **cmd;
+	const char *thread;
 	uint64_t max_hits;
 	uint64_t max_ns;
 };

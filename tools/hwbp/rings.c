@@ -216,7 +216,7 @@ static void enqueue(struct rings *rings, const struct perf_event_header *header)
 {
 	struct record record = { .seq = rings->seq++, .time = record_time(header) };
 
-	record.header = memcpy(xrealloc(NULL, header->size), header, header->size);
+	record.header = memcpy(xresize(NULL, header->size), header, header->size);
 	GROW(rings->queue, rings->nr_queued, rings->queue_room);
 	rings->queue[rings->nr_queued++] = record;
 }

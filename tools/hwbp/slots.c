@@ -20,7 +20,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +40,6 @@
 
 /* ---- parsing a line ---- */
 
-struct field {
-	const char *key;
-	const char *value;
-};
-
 /**
  * struct line - one line of the file
  * @path: path of the file
@@ -60,94 +54,68 @@ struct line {
 	size_t number;
 	char *text;
 	const char *word;
-	struct field fields[MAX_FIELDS];
+	struct {
+		const char *key;
+		const char *value;
+	} fields[MAX_FIELDS];
 	size_t nr_fields;
 };
 
-static void die_line(const struct line *line, const char *fmt, ...)
-	__attribute__((noreturn)) PRINTF(2, 3);
+static void die_line(const struct line *line, const char *what, const char *key)
+	__attribute__((noreturn));
 
-static void die_line(const struct line *line, const char *fmt, ...)
+static void die_line(const struct line *line, const char *what, const char *key)
 {
-	char what[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	die("%s, line %zu: %s: '%s'", line->path, line->number, what, line->text);
+	die("%s, line %zu: %s%s%s: '%s'", line->path, line->number, what, key, *key ? "=" : "",
+	    line->text);
 }
 
-/* Cut off the next word. */
-static char *cut_word(char **rest)
-{
-	char *word = *rest + strspn(*rest, " ");
-	size_t len = strcspn(word, " ");
-
-	*rest = word + len;
-	if (**rest)
-		*(*rest)++ = '\0';
-	return word;
-}
-
-static bool next_field(char **rest, struct field *field)
-{
-	char *equals;
-
-	*rest += strspn(*rest, " ");
-	if (!**rest)
-		return false;
-	if (!strncmp(*rest, "comm=", 5)) {
-		field->key = "comm";
-		field->value = *rest + 5;
-		*rest += strlen(*rest);
-		return true;
-	}
-	field->key = cut_word(rest);
-	equals = strchr(field->key, '=');
-	if (equals)
-		*equals++ = '\0';
-	field->value = equals;
-	return true;
-}
-
+/* Split a line, whose last field may be comm= with spaces. */
 static void split(struct line *line, char *s)
 {
-	struct field field;
+	char *comm = strstr(s, " comm="), *word, *equals, *state;
 
 	line->text = printable(xstrdup(s));
-	line->word = cut_word(&s);
 	line->nr_fields = 0;
-	while (next_field(&s, &field)) {
+	if (comm)
+		*comm++ = '\0';
+	word = strtok_r(s, " ", &state);
+	line->word = word ? word : "";
+	while ((word = strtok_r(NULL, " ", &state)) || comm) {
 		if (line->nr_fields == MAX_FIELDS)
-			die_line(line, "too many fields");
-		line->fields[line->nr_fields++] = field;
+			die_line(line, "too many fields", "");
+		if (!word) {
+			word = comm;
+			comm = NULL;
+		}
+		equals = strchr(word, '=');
+		if (equals)
+			*equals++ = '\0';
+		line->fields[line->nr_fields].key = word;
+		line->fields[line->nr_fields++].value = equals;
 	}
 }
 
-static const struct field *find_field(const struct line *line, const char *key)
+static bool has_field(const struct line *line, const char *key, const char **value)
 {
 	size_t i;
 
 	for (i = 0; i < line->nr_fields; i++) {
-		if (!strcmp(line->fields[i].key, key))
-			return &line->fields[i];
+		if (!strcmp(line->fields[i].key, key)) {
+			*value = line->fields[i].value;
+			return true;
+		}
 	}
-	return NULL;
-}
-
-static bool has_field(const struct line *line, const char *key)
-{
-	return find_field(line, key);
+	return false;
 }
 
 static const char *get_value(const struct line *line, const char *key)
 {
-	const struct field *field = find_field(line, key);
+	const char *value;
 
-	if (!field || !field->value)
-		die_line(line, "missing %s=", key);
-	return field->value;
+	if (!has_field(line, key, &value) || !value)
+		die_line(line, "missing ", key);
+	return value;
 }
 
 static uint64_t get_number(const struct line *line, const char *key, int base, uint64_t max)
@@ -159,11 +127,11 @@ static uint64_t get_number(const struct line *line, const char *key, int base, u
 	errno = 0;
 	n = strtoull(value, &end, base);
 	if (errno || !isdigit((unsigned char)*value) || *end || n > max)
-		die_line(line, "invalid number in %s=", key);
+		die_line(line, "invalid number in ", key);
 	return n;
 }
 
-/* Index of the value in @words */
+/* Index of the value in @words, which NULL ends */
 static int get_choice(const struct line *line, const char *key, const char *const *words)
 {
 	const char *value = get_value(line, key);
@@ -173,20 +141,17 @@ static int get_choice(const struct line *line, const char *key, const char *cons
 		if (!strcmp(value, words[i]))
 			return i;
 	}
-	die_line(line, "unknown value of %s=", key);
+	die_line(line, "unknown value of ", key);
 }
 
 /* ---- kinds of lines ---- */
-
-static const char *const kinds[] = { "guaranteed", "flexible", NULL };
-static const char *const types[] = { "r", "w", "rw", "x", NULL };
 
 static void parse_class(struct slots *slots, const struct line *line)
 {
 	struct slots_class *class = &slots->classes[slots->nr_classes];
 
 	if (slots->nr_classes == SLOTS_MAX_CLASSES)
-		die_line(line, "too many classes");
+		die_line(line, "too many classes", "");
 	class->name = printable(xstrdup(get_value(line, "name")));
 	class->slots = get_number(line, "slots", 10, INT_MAX);
 	slots->nr_classes++;
@@ -194,74 +159,60 @@ static void parse_class(struct slots *slots, const struct line *line)
 
 static int get_class(const struct slots *slots, const struct line *line)
 {
-	const char *name = get_value(line, "class");
+	const char *names[SLOTS_MAX_CLASSES + 1] = { NULL };
 	unsigned int i;
 
-	for (i = 0; i < slots->nr_classes; i++) {
-		if (!strcmp(slots->classes[i].name, name))
-			return i;
-	}
-	die_line(line, "unknown value of class=");
+	for (i = 0; i < slots->nr_classes; i++)
+		names[i] = slots->classes[i].name;
+	return get_choice(line, "class", names);
 }
 
 /* Parse the fields that claims and used registers have in common. */
 static void parse_breakpoint(struct holding *h, const struct line *line)
 {
+	static const char *const kinds[] = { "guaranteed", "flexible", NULL };
+	static const char *const types[] = { "r", "w", "rw", "x", NULL };
+	const char *value;
+
 	h->flexible = get_choice(line, "kind", kinds);
-	h->type = xstrdup(types[get_choice(line, "type", types)]);
+	h->type = (char *)types[get_choice(line, "type", types)];
 	h->len = get_number(line, "len", 10, INT_MAX);
 	h->address = get_number(line, "addr", 16, UINT64_MAX);
 	h->owner = printable(xstrdup(get_value(line, "owner")));
-	if (!has_field(line, "pid"))
+	if (!has_field(line, "pid", &value))
 		return;
 	h->pid = get_number(line, "pid", 10, INT_MAX);
-	h->process = has_field(line, "process");
+	h->process = has_field(line, "process", &value);
 	h->comm = printable(xstrdup(get_value(line, "comm")));
-}
-
-static void add_holding(struct holding_list *list, const struct holding *h)
-{
-	GROW(list->entries, list->nr, list->capacity);
-	list->entries[list->nr++] = *h;
-}
-
-static void parse_claim(struct slots *slots, const struct line *line)
-{
-	struct holding h = { .cpu = SLOTS_ANY_CPU, .pid = SLOTS_NO_TASK };
-
-	parse_breakpoint(&h, line);
-	h.class = get_class(slots, line);
-	h.weight = get_number(line, "weight", 10, INT_MAX);
-	if (strcmp(get_value(line, "cpu"), h.pid == SLOTS_NO_TASK ? "all" : "any"))
-		h.cpu = get_number(line, "cpu", 10, INT_MAX);
-	add_holding(&slots->claims, &h);
-}
-
-static void parse_register(struct slots *slots, const struct line *line)
-{
-	struct holding h = { .pid = SLOTS_NO_TASK, .weight = 1 };
-
-	h.cpu = get_number(line, "cpu", 10, INT_MAX);
-	h.slot = get_number(line, "slot", 10, INT_MAX);
-	h.class = slots->nr_classes == 1 ? 0 : -1;
-	if (has_field(line, "class"))
-		h.class = get_class(slots, line);
-	h.free = has_field(line, "free");
-	if (!h.free)
-		parse_breakpoint(&h, line);
-	add_holding(&slots->registers, &h);
 }
 
 static void parse_line(struct slots *slots, const struct line *line)
 {
-	if (!strcmp(line->word, "class"))
+	struct holding h = { .cpu = SLOTS_ANY_CPU, .pid = SLOTS_NO_TASK, .weight = 1 };
+	bool claim = !strcmp(line->word, "claim");
+	struct holding_list *list = claim ? &slots->claims : &slots->registers;
+	const char *value;
+
+	if (!strcmp(line->word, "class")) {
 		parse_class(slots, line);
-	else if (!strcmp(line->word, "claim"))
-		parse_claim(slots, line);
-	else if (!strcmp(line->word, "register"))
-		parse_register(slots, line);
+		return;
+	}
+	if (!claim && strcmp(line->word, "register"))
+		die_line(line, "expected class, claim or register", "");
+	h.free = !claim && has_field(line, "free", &value);
+	if (claim || !h.free)
+		parse_breakpoint(&h, line);
+	if (!claim || strcmp(get_value(line, "cpu"), h.pid == SLOTS_NO_TASK ? "all" : "any"))
+		h.cpu = get_number(line, "cpu", 10, INT_MAX);
+	if (claim)
+		h.weight = get_number(line, "weight", 10, INT_MAX);
 	else
-		die_line(line, "expected class, claim or register");
+		h.slot = get_number(line, "slot", 10, INT_MAX);
+	h.class = slots->nr_classes == 1 ? 0 : -1;
+	if (claim || has_field(line, "class", &value))
+		h.class = get_class(slots, line);
+	GROW(list->entries, list->nr, list->capacity);
+	list->entries[list->nr++] = h;
 }
 
 /* ---- the file ---- */
@@ -293,11 +244,6 @@ static char *unreadable(const char *path, int err)
 	return xasprintf("this kernel does not list breakpoints: %s does not exist", SLOTS_FILE);
 }
 
-static FILE *open_file(const char *path)
-{
-	return fopen(path ? path : SLOTS_FILE, "re");
-}
-
 static void parse_file(struct slots *slots, const char *path, FILE *f)
 {
 	struct line line = { .path = path ? path : SLOTS_FILE };
@@ -311,7 +257,7 @@ static void parse_file(struct slots *slots, const char *path, FILE *f)
 		split(&line, text);
 		/* The part behind a NUL was not parsed. */
 		if (strlen(line.text) + 1 < (size_t)n)
-			die_line(&line, "contains a NUL character");
+			die_line(&line, "contains a NUL character", "");
 		parse_line(slots, &line);
 		free(line.text);
 	}
@@ -322,32 +268,50 @@ static void parse_file(struct slots *slots, const char *path, FILE *f)
 	free(text);
 }
 
-/* ---- sorting ---- */
+/* ---- holders ---- */
 
-static int compare(uint64_t x, uint64_t y)
+static int64_t order_of(uint64_t address)
 {
-	return x < y ? -1 : x > y;
+	return address ^ 1ULL << 63;
 }
 
-/* All CPUs, then CPUs, then tasks; for each, guaranteed claims before flexible ones. */
+static int compare(const int64_t *x, const int64_t *y, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+#define COMPARE(x, y) compare(x, y, sizeof(x) / sizeof((x)[0]))
+
+/*
+ * All CPUs, then CPUs, then tasks; for each, guaranteed claims before flexible ones. Claims
+ * of a CPU are grouped by CPU; the CPU of a task's claim matters less.
+ */
+static void claim_keys(const struct holding *h, int64_t keys[7])
+{
+	keys[0] = h->pid;
+	keys[1] = h->pid == SLOTS_NO_TASK ? h->cpu : 0;
+	keys[2] = h->flexible;
+	keys[3] = h->class;
+	keys[4] = h->cpu;
+	keys[5] = order_of(h->address);
+	keys[6] = h->len;
+}
+
 static int by_holder(const void *a, const void *b)
 {
 	const struct holding *x = a, *y = b;
-	int diff = compare((int64_t)x->pid + 1, (int64_t)y->pid + 1);
+	int64_t x_keys[7], y_keys[7];
+	int diff;
 
-	/* Claims of a CPU are grouped by CPU; the CPU of a task's claim matters less. */
-	if (!diff && x->pid == SLOTS_NO_TASK)
-		diff = compare(x->cpu, y->cpu);
-	if (!diff)
-		diff = compare(x->flexible, y->flexible);
-	if (!diff)
-		diff = compare(x->class, y->class);
-	if (!diff)
-		diff = compare((int64_t)x->cpu + 1, (int64_t)y->cpu + 1);
-	if (!diff)
-		diff = compare(x->address, y->address);
-	if (!diff)
-		diff = compare(x->len, y->len);
+	claim_keys(x, x_keys);
+	claim_keys(y, y_keys);
+	diff = COMPARE(x_keys, y_keys);
 	if (!diff)
 		diff = strcmp(x->type, y->type);
 	return diff ? diff : strcmp(x->owner, y->owner);
@@ -356,18 +320,32 @@ static int by_holder(const void *a, const void *b)
 static int by_slot(const void *a, const void *b)
 {
 	const struct holding *x = a, *y = b;
-	int diff = compare(x->cpu, y->cpu);
+	const int64_t x_keys[] = { x->cpu, x->class, x->slot };
+	const int64_t y_keys[] = { y->cpu, y->class, y->slot };
 
-	if (!diff)
-		diff = compare((int64_t)x->class + 1, (int64_t)y->class + 1);
-	return diff ? diff : compare(x->slot, y->slot);
+	return COMPARE(x_keys, y_keys);
 }
 
 static int by_number(const void *a, const void *b)
 {
-	const struct slots_cpu *x = a, *y = b;
+	return *(const int *)a - *(const int *)b;
+}
 
-	return compare(x->number, y->number);
+static int by_pid_and_cpu(const void *a, const void *b)
+{
+	const struct holder *x = a, *y = b;
+	const int64_t x_keys[] = { x->pid, x->cpu }, y_keys[] = { y->pid, y->cpu };
+
+	return COMPARE(x_keys, y_keys);
+}
+
+const struct holder *slots_holder(const struct slots *slots, pid_t pid, int cpu)
+{
+	struct holder key = { .pid = pid, .cpu = pid == SLOTS_NO_TASK ? cpu : SLOTS_ANY_CPU };
+
+	if (!slots->nr_holders)
+		return NULL;
+	return bsearch(&key, slots->holders, slots->nr_holders, sizeof(key), by_pid_and_cpu);
 }
 
 static void sort_list(struct holding_list *list, int (*order)(const void *, const void *))
@@ -376,174 +354,94 @@ static void sort_list(struct holding_list *list, int (*order)(const void *, cons
 		qsort(list->entries, list->nr, sizeof(*list->entries), order);
 }
 
-static void add_cpu(struct slots *slots, int number)
+/* Find the parts of the sorted claims that belong to one holder. */
+static void find_holders(struct slots *slots)
 {
-	GROW(slots->cpus, slots->nr_cpus, slots->cpus_room);
-	slots->cpus[slots->nr_cpus++] = (struct slots_cpu){ .number = number };
-}
+	bool same_pids = slots_same_pids();
+	struct holder next, *last = NULL;
+	size_t i, capacity = 0;
 
-/* Add the CPUs of a list that is sorted by CPU; a CPU may be added more than once. */
-static void collect_cpus(struct slots *slots, const struct holding_list *list)
-{
-	size_t i;
+	for (i = 0; i < slots->claims.nr; i++) {
+		struct holding *h = &slots->claims.entries[i];
 
-	for (i = 0; i < list->nr; i++) {
-		int cpu = list->entries[i].cpu;
-
-		if (cpu == SLOTS_ANY_CPU ||
-		    (slots->nr_cpus && slots->cpus[slots->nr_cpus - 1].number == cpu))
-			continue;
-		add_cpu(slots, cpu);
+		next = (struct holder){ .pid = h->pid, .cpu = h->cpu, .claims = h };
+		if (h->pid != SLOTS_NO_TASK)
+			next.cpu = SLOTS_ANY_CPU;
+		if (!last || by_pid_and_cpu(last, &next)) {
+			next.process = slots_process_of(h->pid, same_pids && h->pid > 0);
+			GROW(slots->holders, slots->nr_holders, capacity);
+			last = &slots->holders[slots->nr_holders++];
+			*last = next;
+		}
+		last->nr++;
 	}
 }
 
-static void sort_cpus(struct slots *slots)
+static void find_cpus(struct slots *slots)
 {
-	size_t i, kept = 0;
+	const struct holding_list *lists[] = { &slots->claims, &slots->registers };
+	size_t i, j, kept = 0, capacity = 0;
 
-	if (!slots->nr_cpus)
-		return;
-	qsort(slots->cpus, slots->nr_cpus, sizeof(*slots->cpus), by_number);
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < lists[i]->nr; j++) {
+			const struct holding *h = &lists[i]->entries[j];
+
+			if (h->cpu == SLOTS_ANY_CPU)
+				continue;
+			GROW(slots->cpus, slots->nr_cpus, capacity);
+			slots->cpus[slots->nr_cpus++] = h->cpu;
+		}
+	}
+	if (slots->nr_cpus)
+		qsort(slots->cpus, slots->nr_cpus, sizeof(int), by_number);
 	for (i = 0; i < slots->nr_cpus; i++) {
-		if (!kept || slots->cpus[kept - 1].number != slots->cpus[i].number)
+		if (!kept || slots->cpus[kept - 1] != slots->cpus[i])
 			slots->cpus[kept++] = slots->cpus[i];
 	}
 	slots->nr_cpus = kept;
 }
 
-static struct slots_cpu *find_cpu(struct slots *slots, int number)
+char *slots_read(struct slots *slots, const char *path)
 {
-	struct slots_cpu key = { .number = number };
+	FILE *f = fopen(path ? path : SLOTS_FILE, "re");
 
-	return bsearch(&key, slots->cpus, slots->nr_cpus, sizeof(key), by_number);
-}
-
-/* Add the next entry of a sorted list to the part of it that starts in @piece. */
-static void extend(struct holding_list *piece, struct holding *h)
-{
-	if (!piece->nr)
-		piece->entries = h;
-	piece->nr++;
-}
-
-static struct slots_task *task_of(struct slots *slots, const struct holding *h)
-{
-	if (!slots->nr_tasks || slots->tasks[slots->nr_tasks - 1].pid != h->pid) {
-		GROW(slots->tasks, slots->nr_tasks, slots->tasks_room);
-		slots->tasks[slots->nr_tasks++] =
-			(struct slots_task){ .pid = h->pid, .comm = h->comm };
-	}
-	return &slots->tasks[slots->nr_tasks - 1];
-}
-
-/* Let each CPU and task refer to its part of the sorted lists. */
-static void assign_parts(struct slots *slots)
-{
-	bool same_pids = slots_same_pids();
-	size_t i;
-
-	for (i = 0; i < slots->claims.nr; i++) {
-		struct holding *h = &slots->claims.entries[i];
-
-		if (h->pid == SLOTS_NO_TASK && h->cpu == SLOTS_ANY_CPU)
-			extend(&slots->wide, h);
-		else if (h->pid == SLOTS_NO_TASK)
-			extend(&find_cpu(slots, h->cpu)->claims, h);
-		else
-			extend(&task_of(slots, h)->claims, h);
-	}
-	for (i = 0; i < slots->registers.nr; i++) {
-		struct holding *h = &slots->registers.entries[i];
-
-		extend(&find_cpu(slots, h->cpu)->registers, h);
-	}
-	for (i = 0; i < slots->nr_tasks; i++)
-		slots->tasks[i].process = slots_process_of(slots->tasks[i].pid, same_pids);
-}
-
-static void read_file(struct slots *slots, const char *path, FILE *f)
-{
+	if (!f)
+		return unreadable(path, errno);
 	memset(slots, 0, sizeof(*slots));
 	parse_file(slots, path, f);
 	fclose(f);
 	sort_list(&slots->claims, by_holder);
 	sort_list(&slots->registers, by_slot);
-	collect_cpus(slots, &slots->claims);
-	collect_cpus(slots, &slots->registers);
-	sort_cpus(slots);
-	assign_parts(slots);
-}
-
-void slots_read(struct slots *slots, const char *path)
-{
-	FILE *f = open_file(path);
-
-	if (!f)
-		die("%s", unreadable(path, errno));
-	read_file(slots, path, f);
-}
-
-char *slots_try_read(struct slots *slots)
-{
-	FILE *f = open_file(NULL);
-
-	if (!f)
-		return unreadable(NULL, errno);
-	read_file(slots, NULL, f);
+	find_holders(slots);
+	find_cpus(slots);
 	return NULL;
 }
 
 /* ---- queries ---- */
 
-static int by_pid(const void *a, const void *b)
-{
-	const struct slots_task *x = a, *y = b;
-
-	return compare(x->pid, y->pid);
-}
-
-const struct slots_task *slots_find_task(const struct slots *slots, pid_t pid)
-{
-	struct slots_task key = { .pid = pid };
-
-	if (!slots->nr_tasks)
-		return NULL;
-	return bsearch(&key, slots->tasks, slots->nr_tasks, sizeof(key), by_pid);
-}
-
-bool slots_holds_on(const struct holding *claim, int cpu)
-{
-	return claim->cpu == SLOTS_ANY_CPU || claim->cpu == cpu;
-}
-
-static void for_each_of(const struct holding_list *claims, int cpu, int class, bool process,
+static void for_each_of(const struct holder *holder, int cpu, int class, bool process,
 			void (*func)(struct holding *claim, void *arg), void *arg)
 {
 	size_t i;
 
-	for (i = 0; i < claims->nr; i++) {
-		struct holding *h = &claims->entries[i];
+	for (i = 0; holder && i < holder->nr; i++) {
+		struct holding *h = &holder->claims[i];
 
-		if (h->class == class && slots_holds_on(h, cpu) && (h->process || !process))
+		if (h->class == class && (h->cpu == SLOTS_ANY_CPU || h->cpu == cpu) &&
+		    (h->process || !process))
 			func(h, arg);
 	}
 }
 
-void slots_for_each_claim(const struct slots *slots, const struct slots_cpu *cpu,
-			  const struct slots_task *task, int class,
-			  void (*func)(struct holding *claim, void *arg), void *arg)
+void slots_for_each_claim(const struct slots *slots, int cpu, const struct holder *task,
+			  int class, void (*func)(struct holding *claim, void *arg), void *arg)
 {
-	const struct slots_task *leader = NULL;
-
-	for_each_of(&slots->wide, cpu->number, class, false, func, arg);
-	for_each_of(&cpu->claims, cpu->number, class, false, func, arg);
-	if (!task)
-		return;
-	for_each_of(&task->claims, cpu->number, class, false, func, arg);
-	if (task->process != task->pid)
-		leader = slots_find_task(slots, task->process);
-	if (leader)
-		for_each_of(&leader->claims, cpu->number, class, true, func, arg);
+	for_each_of(slots_holder(slots, SLOTS_NO_TASK, SLOTS_ANY_CPU), cpu, class, false, func,
+		    arg);
+	for_each_of(slots_holder(slots, SLOTS_NO_TASK, cpu), cpu, class, false, func, arg);
+	for_each_of(task, cpu, class, false, func, arg);
+	if (task && task->process != task->pid)
+		for_each_of(slots_holder(slots, task->process, 0), cpu, class, true, func, arg);
 }
 
 struct sum {
@@ -562,8 +460,8 @@ static void add_up(struct holding *claim, void *arg)
 }
 
 /* The kernel's rule: all flexible claims that can meet on a CPU count as one register. */
-bool slots_full(const struct slots *slots, const struct slots_cpu *cpu,
-		const struct slots_task *task, int class, bool flexible)
+bool slots_full(const struct slots *slots, int cpu, const struct holder *task, int class,
+		bool flexible)
 {
 	struct sum sum = { 0 };
 

@@ -40,9 +40,9 @@ struct slots_class {
  * @type: "r", "w", "rw" or "x"
  * @len: length of the watched range
  * @address: watched address
+ * @owner: owner of the breakpoint, as the kernel prints it
  * @name: symbol at @address; not set by slots_read()
  * @refuses: claim: it is a reason to refuse a request; not set by slots_read()
- * @owner: owner of the breakpoint, as the kernel prints it
  */
 struct holding {
 	int cpu;
@@ -57,9 +57,9 @@ struct holding {
 	char *type;
 	unsigned int len;
 	uint64_t address;
+	char *owner;
 	char *name;
 	bool refuses;
-	char *owner;
 };
 
 struct holding_list {
@@ -69,29 +69,19 @@ struct holding_list {
 };
 
 /**
- * struct slots_cpu - a CPU that is online or has claims
- * @number: number of the CPU
- * @claims: claims of the CPU, without claims of tasks and of all CPUs
- * @registers: registers of the CPU; empty if it is offline
+ * struct holder - a task or CPU, or all CPUs, with its claims
+ * @pid: task, or SLOTS_NO_TASK
+ * @cpu: CPU, or SLOTS_ANY_CPU
+ * @process: process ID of a task; @pid if that is not known
+ * @claims: its claims, a part of slots::claims; those of a process are with its main thread
+ * @nr: number of @claims
  */
-struct slots_cpu {
-	int number;
-	struct holding_list claims;
-	struct holding_list registers;
-};
-
-/**
- * struct slots_task - a task that has claims
- * @pid: thread ID in the initial pid namespace
- * @process: process ID of the task; @pid if that is not known
- * @comm: name of the task, printable
- * @claims: claims of the task; those of a process are with the task that leads it
- */
-struct slots_task {
+struct holder {
 	pid_t pid;
+	int cpu;
 	pid_t process;
-	const char *comm;
-	struct holding_list claims;
+	struct holding *claims;
+	size_t nr;
 };
 
 /**
@@ -99,40 +89,29 @@ struct slots_task {
  * @classes: classes of registers
  * @nr_classes: number of @classes
  * @claims: all claims, in the order of output
- * @registers: all registers
- * @wide: claims of all CPUs, a part of @claims
- * @cpus: CPUs by number; their lists are parts of @claims and @registers
+ * @registers: all registers, by CPU
+ * @holders: those that have claims: all CPUs, CPUs by number, tasks by pid
+ * @nr_holders: number of @holders
+ * @cpus: numbers of the CPUs that have claims or registers, ascending
  * @nr_cpus: number of @cpus
- * @cpus_room: capacity of @cpus
- * @tasks: tasks by pid; their lists are parts of @claims
- * @nr_tasks: number of @tasks
- * @tasks_room: capacity of @tasks
  */
 struct slots {
 	struct slots_class classes[SLOTS_MAX_CLASSES];
 	unsigned int nr_classes;
 	struct holding_list claims;
 	struct holding_list registers;
-	struct holding_list wide;
-	struct slots_cpu *cpus;
+	struct holder *holders;
+	size_t nr_holders;
+	int *cpus;
 	size_t nr_cpus;
-	size_t cpus_room;
-	struct slots_task *tasks;
-	size_t nr_tasks;
-	size_t tasks_room;
 };
 
 /*
  * Read and parse the list at @path, or the one in debugfs if @path is NULL. Exits with
- * a one-line message on failure.
+ * a one-line message if it is not valid. Returns NULL, or the reason why it cannot be
+ * read; to be freed.
  */
-void slots_read(struct slots *slots, const char *path);
-
-/*
- * Read and parse the list in debugfs. Returns NULL, or the reason why the list cannot be
- * opened; to be freed.
- */
-char *slots_try_read(struct slots *slots);
+char *slots_read(struct slots *slots, const char *path);
 
 /* Returns true if hwbp is in the initial pid namespace, whose pids the list has. */
 bool slots_same_pids(void);
@@ -143,22 +122,18 @@ pid_t slots_process_of(pid_t pid, bool same_pids);
 /* Turn an owner such as "perf:456" into text, "perf 456 (hwbp)"; to be freed. */
 char *slots_owner_text(const char *owner, bool same_pids);
 
-/* Find the task @pid, NULL if it has no claim. */
-const struct slots_task *slots_find_task(const struct slots *slots, pid_t pid);
-
-/* Returns true if a claim of a task applies to a CPU. */
-bool slots_holds_on(const struct holding *claim, int cpu);
+/* The task @pid, or with SLOTS_NO_TASK the CPU @cpu; NULL if it has no claim */
+const struct holder *slots_holder(const struct slots *slots, pid_t pid, int cpu);
 
 /*
  * Call @func for each claim of @class that needs registers of @cpu while @task runs there.
  * A NULL @task stands for a task without claims.
  */
-void slots_for_each_claim(const struct slots *slots, const struct slots_cpu *cpu,
-			  const struct slots_task *task, int class,
-			  void (*func)(struct holding *claim, void *arg), void *arg);
+void slots_for_each_claim(const struct slots *slots, int cpu, const struct holder *task,
+			  int class, void (*func)(struct holding *claim, void *arg), void *arg);
 
 /* Returns true if one more claim of @class of @task for @cpu would fail. */
-bool slots_full(const struct slots *slots, const struct slots_cpu *cpu,
-		const struct slots_task *task, int class, bool flexible);
+bool slots_full(const struct slots *slots, int cpu, const struct holder *task, int class,
+		bool flexible);
 
 #endif

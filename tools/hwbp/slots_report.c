@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Output of 'hwbp slots': claims and registers of CPUs and tasks. */
-#define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,25 +18,19 @@
 
 /**
  * struct view - the claims and registers to show
+ * @opt: what the user asked for
  * @slots: all claims and registers
- * @process: -p: show only this task, or the threads of this process; 0 for all
- * @cpu: --cpu, or SLOTS_ANY_CPU
  * @same_pids: hwbp is in the initial pid namespace, whose pids the list has
- * @tasks: tasks to show, by pid
- * @nr_tasks: number of @tasks
- * @tasks_room: capacity of @tasks
+ * @nr_tasks: number of tasks that are shown
  * @syms: symbols of the process @syms_of, NULL if it has none
  * @syms_of: process whose symbols were looked up last
  * @name_width: width of the NAME column
  */
 struct view {
+	const struct slots_options *opt;
 	struct slots slots;
-	pid_t process;
-	int cpu;
 	bool same_pids;
-	const struct slots_task **tasks;
 	size_t nr_tasks;
-	size_t tasks_room;
 	struct symbols *syms;
 	pid_t syms_of;
 	int name_width;
@@ -45,73 +38,64 @@ struct view {
 
 /* ---- selection ---- */
 
+static bool wants_cpu(const struct view *view, int cpu)
+{
+	return view->opt->cpu < 0 || cpu == SLOTS_ANY_CPU || view->opt->cpu == cpu;
+}
+
 static bool wants_process(const struct view *view, pid_t pid, pid_t process)
 {
-	return !view->process || pid == view->process || process == view->process;
-}
-
-static bool wants_cpu(const struct view *view, const struct slots_cpu *cpu)
-{
-	return view->cpu == SLOTS_ANY_CPU || view->cpu == cpu->number;
-}
-
-static bool wants_claim(const struct view *view, const struct holding *claim)
-{
-	return view->cpu == SLOTS_ANY_CPU || slots_holds_on(claim, view->cpu);
+	return !view->opt->pid || pid == view->opt->pid || process == view->opt->pid;
 }
 
 static bool wants_register(const struct view *view, const struct holding *reg)
 {
-	if (!view->process)
-		return true;
+	if (!wants_cpu(view, reg->cpu) || !view->opt->pid)
+		return wants_cpu(view, reg->cpu);
 	return reg->pid != SLOTS_NO_TASK &&
 	       wants_process(view, reg->pid, slots_process_of(reg->pid, view->same_pids));
 }
 
-static size_t nr_wanted(const struct view *view, const struct holding_list *claims,
-			bool flexible)
+static size_t nr_wanted(const struct view *view, const struct holder *holder, bool flexible)
 {
 	size_t i, nr = 0;
 
-	for (i = 0; i < claims->nr; i++) {
-		const struct holding *h = &claims->entries[i];
-
-		nr += h->flexible == flexible && wants_claim(view, h);
-	}
+	for (i = 0; holder && i < holder->nr; i++)
+		nr += holder->claims[i].flexible == flexible &&
+		      wants_cpu(view, holder->claims[i].cpu);
 	return nr;
 }
 
-static void choose_tasks(struct view *view)
+/* Returns true if a section for the holder is shown. CPUs also have registers. */
+static bool wants_holder(const struct view *view, const struct holder *holder)
 {
-	size_t i;
-
-	for (i = 0; i < view->slots.nr_tasks; i++) {
-		const struct slots_task *task = &view->slots.tasks[i];
-
-		if (!nr_wanted(view, &task->claims, false) && !nr_wanted(view, &task->claims, true))
-			continue;
-		if (!wants_process(view, task->pid, task->process))
-			continue;
-		GROW(view->tasks, view->nr_tasks, view->tasks_room);
-		view->tasks[view->nr_tasks++] = task;
-	}
+	if (holder->pid == SLOTS_NO_TASK)
+		return !view->opt->pid;
+	return wants_process(view, holder->pid, holder->process) &&
+	       (nr_wanted(view, holder, false) || nr_wanted(view, holder, true));
 }
 
-static void check_choice(const struct view *view)
+static bool is_shown_task(const struct view *view, const struct holder *holder)
 {
-	char *name = xasprintf("/proc/%d", view->process);
+	return holder->pid != SLOTS_NO_TASK && wants_holder(view, holder);
+}
+
+static void check_choice(struct view *view)
+{
+	char *name = xasprintf("/proc/%d", view->opt->pid);
 	size_t i;
 
-	if (view->process && !view->nr_tasks && view->same_pids && access(name, F_OK))
-		die("no such process: %d", view->process);
+	for (i = 0; i < view->slots.nr_holders; i++)
+		view->nr_tasks += is_shown_task(view, &view->slots.holders[i]);
+	if (view->opt->pid && !view->nr_tasks && view->same_pids && access(name, F_OK))
+		die("no such process: %d", view->opt->pid);
 	free(name);
-	if (view->cpu == SLOTS_ANY_CPU)
-		return;
 	for (i = 0; i < view->slots.nr_cpus; i++) {
-		if (view->slots.cpus[i].number == view->cpu)
+		if (wants_cpu(view, view->slots.cpus[i]))
 			return;
 	}
-	die("CPU %d is not online and has no claims", view->cpu);
+	if (view->opt->cpu >= 0)
+		die("CPU %d is not online and has no claims", view->opt->cpu);
 }
 
 /* ---- names of addresses ---- */
@@ -156,61 +140,26 @@ static void set_name(struct view *view, struct holding *h)
 		view->name_width = len;
 }
 
-/* Reuse the name of a claim of the same task and address, if there is one. */
-static void set_register_name(struct view *view, struct holding *h)
-{
-	const struct slots_task *task = slots_find_task(&view->slots, h->pid);
-	size_t i;
-
-	for (i = 0; task && i < task->claims.nr && !h->name; i++) {
-		const struct holding *claim = &task->claims.entries[i];
-
-		if (claim->name && claim->address == h->address)
-			h->name = xstrdup(claim->name);
-	}
-	if (!h->name)
-		set_name(view, h);
-}
-
-static void name_task(struct view *view, const struct slots_task *task)
-{
-	size_t i;
-
-	for (i = 0; i < task->claims.nr; i++) {
-		if (wants_claim(view, &task->claims.entries[i]))
-			set_name(view, &task->claims.entries[i]);
-	}
-}
-
-static void name_cpu(struct view *view, const struct slots_cpu *cpu)
-{
-	size_t i;
-
-	for (i = 0; !view->process && i < cpu->claims.nr; i++)
-		set_name(view, &cpu->claims.entries[i]);
-	for (i = 0; i < cpu->registers.nr; i++) {
-		struct holding *h = &cpu->registers.entries[i];
-
-		if (!h->free && wants_register(view, h))
-			set_register_name(view, h);
-	}
-}
-
 static void find_names(struct view *view)
 {
-	size_t i;
+	size_t i, j;
 
 	view->name_width = strlen("NAME");
-	for (i = 0; !view->process && i < view->slots.wide.nr; i++)
-		set_name(view, &view->slots.wide.entries[i]);
-	for (i = 0; i < view->nr_tasks; i++)
-		name_task(view, view->tasks[i]);
-	for (i = 0; i < view->slots.nr_cpus; i++) {
-		if (wants_cpu(view, &view->slots.cpus[i]))
-			name_cpu(view, &view->slots.cpus[i]);
+	for (i = 0; i < view->slots.nr_holders; i++) {
+		const struct holder *holder = &view->slots.holders[i];
+
+		for (j = 0; wants_holder(view, holder) && j < holder->nr; j++) {
+			if (wants_cpu(view, holder->claims[j].cpu))
+				set_name(view, &holder->claims[j]);
+		}
+	}
+	for (i = 0; i < view->slots.registers.nr; i++) {
+		struct holding *h = &view->slots.registers.entries[i];
+
+		if (!h->free && wants_register(view, h))
+			set_name(view, h);
 	}
 	symbols_free(view->syms);
-	view->syms = NULL;
 }
 
 /* ---- lines ---- */
@@ -227,29 +176,30 @@ static const char *purpose(const struct slots_class *class)
 	return strcmp(class->name, "inst") ? class->name : "instructions";
 }
 
-static void print_summary(const struct view *view)
+static void print_classes(const struct view *view)
 {
 	const struct slots *slots = &view->slots;
-	size_t i, of_cpus = 0, of_tasks;
+	const struct holder *wide = slots_holder(slots, SLOTS_NO_TASK, SLOTS_ANY_CPU);
+	size_t i, of_tasks = 0, tasks = 0, of_cpus = slots->claims.nr - (wide ? wide->nr : 0);
 
-	for (i = 0; i < slots->nr_cpus; i++)
-		of_cpus += slots->cpus[i].claims.nr;
-	of_tasks = slots->claims.nr - slots->wide.nr - of_cpus;
+	for (i = 0; i < slots->nr_holders; i++) {
+		if (slots->holders[i].pid == SLOTS_NO_TASK)
+			continue;
+		of_tasks += slots->holders[i].nr;
+		tasks++;
+	}
+	of_cpus -= of_tasks;
 	printf("registers of each CPU:");
 	for (i = 0; i < slots->nr_classes; i++)
 		printf("%s %u for %s", i ? "," : "", slots->classes[i].slots,
 		       purpose(&slots->classes[i]));
 	printf("; ");
-	if (slots->wide.nr)
-		printf("%zu claim%s of all CPUs, ", slots->wide.nr, plural(slots->wide.nr));
+	if (wide)
+		printf("%zu claim%s of all CPUs, ", wide->nr, plural(wide->nr));
 	printf("%zu claim%s of CPUs, %zu of %zu task%s\n\n", of_cpus, plural(of_cpus), of_tasks,
-	       slots->nr_tasks, plural(slots->nr_tasks));
-}
-
-static void print_titles(const struct view *view)
-{
+	       tasks, plural(tasks));
 	printf("  %-11s %-10s%s %-4s %3s %-18s %-*s %s\n", "", "KIND",
-	       view->slots.nr_classes > 1 ? " CLASS" : "", "TYPE", "LEN", "ADDRESS",
+	       slots->nr_classes > 1 ? " CLASS" : "", "TYPE", "LEN", "ADDRESS",
 	       view->name_width, "NAME", "OWNER");
 }
 
@@ -297,219 +247,6 @@ static void print_register(const struct view *view, const struct holding *reg)
 	putchar('\n');
 }
 
-/* ---- sections ---- */
-
-static void print_counts(const struct view *view, const struct holding_list *claims)
-{
-	size_t guaranteed = nr_wanted(view, claims, false);
-	size_t flexible = nr_wanted(view, claims, true);
-
-	if (!guaranteed && !flexible)
-		printf(": no claims\n");
-	else if (!flexible)
-		printf(": %zu guaranteed\n", guaranteed);
-	else if (!guaranteed)
-		printf(": %zu flexible\n", flexible);
-	else
-		printf(": %zu guaranteed, %zu flexible\n", guaranteed, flexible);
-}
-
-/* Claims of kernel-wide breakpoints, which apply to every CPU, online or not */
-static void print_wide(const struct view *view)
-{
-	const struct holding_list *claims = &view->slots.wide;
-	size_t i;
-
-	if (view->process || !claims->nr)
-		return;
-	printf("all CPUs");
-	print_counts(view, claims);
-	for (i = 0; i < claims->nr; i++)
-		print_claim(view, &claims->entries[i]);
-	putchar('\n');
-}
-
-static bool has_wanted_register(const struct view *view, const struct slots_cpu *cpu)
-{
-	size_t i;
-
-	for (i = 0; i < cpu->registers.nr; i++) {
-		if (wants_register(view, &cpu->registers.entries[i]))
-			return true;
-	}
-	return false;
-}
-
-static void print_cpu_head(const struct view *view, const struct slots_cpu *cpu)
-{
-	printf("CPU %d%s", cpu->number, cpu->registers.nr ? "" : " (offline)");
-	if (view->process)
-		putchar('\n');
-	else
-		print_counts(view, &cpu->claims);
-}
-
-static void print_cpu(const struct view *view, const struct slots_cpu *cpu)
-{
-	size_t i;
-
-	if (view->process && !has_wanted_register(view, cpu))
-		return;
-	print_cpu_head(view, cpu);
-	for (i = 0; !view->process && i < cpu->claims.nr; i++)
-		print_claim(view, &cpu->claims.entries[i]);
-	for (i = 0; i < cpu->registers.nr; i++) {
-		if (wants_register(view, &cpu->registers.entries[i]))
-			print_register(view, &cpu->registers.entries[i]);
-	}
-	putchar('\n');
-}
-
-static void print_task(const struct view *view, const struct slots_task *task)
-{
-	size_t i;
-
-	printf("task %d (%s)", task->pid, task->comm);
-	if (task->process != task->pid)
-		printf(", a thread of %d", task->process);
-	print_counts(view, &task->claims);
-	for (i = 0; i < task->claims.nr; i++) {
-		if (wants_claim(view, &task->claims.entries[i]))
-			print_claim(view, &task->claims.entries[i]);
-	}
-	putchar('\n');
-}
-
-/* ---- full CPUs and tasks ---- */
-
-static void print_full_what(const struct slots *slots, int class)
-{
-	printf(" is full");
-	if (slots->nr_classes > 1)
-		printf(" for %s", purpose(&slots->classes[class]));
-}
-
-static const struct slots_task *find_full_task(const struct slots *slots,
-					       const struct slots_cpu *cpu, int class)
-{
-	size_t i;
-
-	for (i = 0; i < slots->nr_tasks; i++) {
-		if (slots_full(slots, cpu, &slots->tasks[i], class, false))
-			return &slots->tasks[i];
-	}
-	return NULL;
-}
-
-/* A request for a CPU is checked against the claims of each task. */
-static void print_full_cpu(const struct view *view, const struct slots_cpu *cpu, int class)
-{
-	const struct slots *slots = &view->slots;
-	const struct slots_task *task = NULL;
-	bool alone = slots_full(slots, cpu, NULL, class, false);
-
-	if (!alone)
-		task = find_full_task(slots, cpu, class);
-	if (!alone && !task)
-		return;
-	printf("CPU %d", cpu->number);
-	print_full_what(slots, class);
-	if (task)
-		printf(" beside task %d (%s)", task->pid, task->comm);
-	printf(": a further guaranteed breakpoint%s fails\n", task ? " of the CPU" : "");
-}
-
-static char *append_range(char *list, int first, int last)
-{
-	char *longer;
-
-	if (first == last)
-		longer = xasprintf("%s%s%d", list, *list ? "," : "", first);
-	else
-		longer = xasprintf("%s%s%d-%d", list, *list ? "," : "", first, last);
-	free(list);
-	return longer;
-}
-
-/* List of the CPUs on which a task is full, such as "0-2,5" */
-static char *full_cpus(const struct view *view, const struct slots_task *task, int class)
-{
-	int first = SLOTS_OTHER_CPU, last = SLOTS_OTHER_CPU;
-	const struct slots *slots = &view->slots;
-	char *list = xstrdup("");
-	size_t i;
-
-	for (i = 0; i < slots->nr_cpus; i++) {
-		const struct slots_cpu *cpu = &slots->cpus[i];
-
-		if (!wants_cpu(view, cpu) || !slots_full(slots, cpu, task, class, false))
-			continue;
-		if (first >= 0 && cpu->number != last + 1)
-			list = append_range(list, first, last);
-		if (first < 0 || cpu->number != last + 1)
-			first = cpu->number;
-		last = cpu->number;
-	}
-	return first < 0 ? list : append_range(list, first, last);
-}
-
-static void print_full_task(const struct view *view, const struct slots_task *task, int class)
-{
-	const struct slots_cpu other = { .number = SLOTS_OTHER_CPU };
-	const struct slots *slots = &view->slots;
-	bool everywhere = slots_full(slots, &other, task, class, false);
-	char *cpus = everywhere ? xstrdup("") : full_cpus(view, task, class);
-
-	if (everywhere || *cpus) {
-		printf("task %d (%s)", task->pid, task->comm);
-		print_full_what(slots, class);
-		if (!everywhere)
-			printf(" on CPU %s", cpus);
-		printf(": a further guaranteed breakpoint fails%s\n",
-		       everywhere ? "" : " there");
-	}
-	free(cpus);
-}
-
-static void print_full(const struct view *view)
-{
-	const struct slots *slots = &view->slots;
-	unsigned int class;
-	size_t i;
-
-	for (i = 0; !view->process && i < slots->nr_cpus; i++) {
-		for (class = 0; class < slots->nr_classes; class++) {
-			if (wants_cpu(view, &slots->cpus[i]))
-				print_full_cpu(view, &slots->cpus[i], class);
-		}
-	}
-	for (i = 0; i < view->nr_tasks; i++) {
-		for (class = 0; class < slots->nr_classes; class++)
-			print_full_task(view, view->tasks[i], class);
-	}
-}
-
-/* ---- report ---- */
-
-static void print_view(const struct view *view)
-{
-	size_t i;
-
-	print_summary(view);
-	print_titles(view);
-	print_wide(view);
-	for (i = 0; i < view->slots.nr_cpus; i++) {
-		if (wants_cpu(view, &view->slots.cpus[i]))
-			print_cpu(view, &view->slots.cpus[i]);
-	}
-	for (i = 0; i < view->nr_tasks; i++)
-		print_task(view, view->tasks[i]);
-	if (view->process && !view->nr_tasks)
-		printf("task %d: no claims%s\n", view->process,
-		       view->cpu == SLOTS_ANY_CPU ? "" : " there");
-	print_full(view);
-}
-
 /* ---- JSON ---- */
 
 static void json_classes(const struct slots *slots)
@@ -526,9 +263,9 @@ static void json_classes(const struct slots *slots)
 }
 
 /* Print null if the line is about no single CPU or task. */
-static void json_holder(struct json *json, const char *key, int value, bool known)
+static void json_holder(struct json *json, const char *key, int value)
 {
-	if (known)
+	if (value >= 0)
 		json_int(json, key, value);
 	else
 		json_string(json, key, NULL);
@@ -544,7 +281,7 @@ static void json_breakpoint(struct json *json, const struct view *view, const st
 	json_string(json, "access", h->type);
 	json_int(json, "len", h->len);
 	json_address(json, "address", h->address);
-	json_string(json, "symbol", h->name && strcmp(h->name, "-") ? h->name : NULL);
+	json_string(json, "symbol", strcmp(h->name, "-") ? h->name : NULL);
 	json_string(json, "owner", owner);
 	free(owner);
 }
@@ -553,8 +290,8 @@ static void json_claim(const struct view *view, const struct holding *h)
 {
 	struct json json = json_begin(stdout, "claim");
 
-	json_holder(&json, "cpu", h->cpu, h->cpu != SLOTS_ANY_CPU);
-	json_holder(&json, "tid", h->pid, h->pid != SLOTS_NO_TASK);
+	json_holder(&json, "cpu", h->cpu);
+	json_holder(&json, "tid", h->pid);
 	if (h->pid != SLOTS_NO_TASK) {
 		json_bool(&json, "process", h->process);
 		json_string(&json, "comm", h->comm);
@@ -572,61 +309,219 @@ static void json_register(const struct view *view, const struct holding *h)
 	json_int(&json, "number", h->slot);
 	json_bool(&json, "free", h->free);
 	if (!h->free) {
-		json_holder(&json, "tid", h->pid, h->pid != SLOTS_NO_TASK);
+		json_holder(&json, "tid", h->pid);
 		json_breakpoint(&json, view, h);
 	}
 	json_end(&json);
 }
 
-static void json_claims(const struct view *view, const struct holding_list *claims)
+/* ---- sections ---- */
+
+static void print_counts(const struct view *view, const struct holder *holder)
 {
+	size_t guaranteed = nr_wanted(view, holder, false);
+	size_t flexible = nr_wanted(view, holder, true);
+
+	if (guaranteed)
+		printf(": %zu guaranteed", guaranteed);
+	if (flexible)
+		printf("%s %zu flexible", guaranteed ? "," : ":", flexible);
+	printf("%s\n", guaranteed || flexible ? "" : ": no claims");
+}
+
+static void show_claims(const struct view *view, const struct holder *holder)
+{
+	void (*show)(const struct view *view, const struct holding *h) =
+		view->opt->json ? json_claim : print_claim;
 	size_t i;
 
-	for (i = 0; i < claims->nr; i++) {
-		if (wants_claim(view, &claims->entries[i]))
-			json_claim(view, &claims->entries[i]);
+	for (i = 0; holder && i < holder->nr; i++) {
+		if (wants_cpu(view, holder->claims[i].cpu))
+			show(view, &holder->claims[i]);
 	}
 }
 
-static void json_cpu(const struct view *view, const struct slots_cpu *cpu)
+/* All CPUs, or a task */
+static void show_holder(const struct view *view, const struct holder *holder)
 {
+	if (!view->opt->json) {
+		if (holder->pid == SLOTS_NO_TASK)
+			printf("all CPUs");
+		else
+			printf("task %d (%s)", holder->pid, holder->claims[0].comm);
+		if (holder->process != holder->pid)
+			printf(", a thread of %d", holder->process);
+		print_counts(view, holder);
+	}
+	show_claims(view, holder);
+	if (!view->opt->json)
+		putchar('\n');
+}
+
+/* A CPU with its claims and registers; with -p only the registers of the process */
+static void show_cpu(const struct view *view, int cpu)
+{
+	const struct holder *holder = slots_holder(&view->slots, SLOTS_NO_TASK, cpu);
+	const struct holding_list *registers = &view->slots.registers;
+	size_t i, first = 0, end, wanted = 0;
+
+	while (first < registers->nr && registers->entries[first].cpu < cpu)
+		first++;
+	for (end = first; end < registers->nr && registers->entries[end].cpu == cpu; end++)
+		wanted += wants_register(view, &registers->entries[end]);
+	if (!wants_cpu(view, cpu) || (view->opt->pid && !wanted))
+		return;
+	if (!view->opt->json) {
+		printf("CPU %d%s", cpu, first == end ? " (offline)" : "");
+		if (view->opt->pid)
+			putchar('\n');
+		else
+			print_counts(view, holder);
+	}
+	if (!view->opt->pid)
+		show_claims(view, holder);
+	for (i = first; i < end; i++) {
+		if (!wants_register(view, &registers->entries[i]))
+			continue;
+		if (view->opt->json)
+			json_register(view, &registers->entries[i]);
+		else
+			print_register(view, &registers->entries[i]);
+	}
+	if (!view->opt->json)
+		putchar('\n');
+}
+
+/* ---- full CPUs and tasks ---- */
+
+static void print_is_full(const struct slots *slots, int class)
+{
+	printf(" is full");
+	if (slots->nr_classes > 1)
+		printf(" for %s", purpose(&slots->classes[class]));
+}
+
+/* A request for a CPU is checked against the claims of each task. */
+static void print_full_cpu(const struct view *view, int cpu, int class)
+{
+	const struct slots *slots = &view->slots;
+	const struct holder *task = NULL;
 	size_t i;
 
-	if (!view->process)
-		json_claims(view, &cpu->claims);
-	for (i = 0; i < cpu->registers.nr; i++) {
-		if (wants_register(view, &cpu->registers.entries[i]))
-			json_register(view, &cpu->registers.entries[i]);
+	if (!slots_full(slots, cpu, NULL, class, false)) {
+		for (i = 0; i < slots->nr_holders && !task; i++) {
+			if (slots->holders[i].pid != SLOTS_NO_TASK &&
+			    slots_full(slots, cpu, &slots->holders[i], class, false))
+				task = &slots->holders[i];
+		}
+		if (!task)
+			return;
+	}
+	printf("CPU %d", cpu);
+	print_is_full(slots, class);
+	if (task)
+		printf(" beside task %d (%s)", task->pid, task->claims[0].comm);
+	printf(": a further guaranteed breakpoint%s fails\n", task ? " of the CPU" : "");
+}
+
+/* List of the CPUs on which a task is full, such as "0-2,5"; to be freed */
+static char *full_cpus(const struct view *view, const struct holder *task, int class)
+{
+	const struct slots *slots = &view->slots;
+	char *list = xstrdup(""), *longer;
+	size_t i, first = 0;
+	bool in_range = false;
+
+	for (i = 0; i <= slots->nr_cpus; i++) {
+		bool full = i < slots->nr_cpus && wants_cpu(view, slots->cpus[i]) &&
+			    slots_full(slots, slots->cpus[i], task, class, false);
+
+		if (in_range && (!full || slots->cpus[i] != slots->cpus[i - 1] + 1)) {
+			longer = xasprintf(first + 1 < i ? "%s%s%d-%d" : "%s%s%d", list,
+					   *list ? "," : "", slots->cpus[first],
+					   slots->cpus[i - 1]);
+			free(list);
+			list = longer;
+			in_range = false;
+		}
+		if (full && !in_range)
+			first = i;
+		in_range |= full;
+	}
+	return list;
+}
+
+static void print_full_task(const struct view *view, const struct holder *task, int class)
+{
+	const struct slots *slots = &view->slots;
+	bool everywhere = slots_full(slots, SLOTS_OTHER_CPU, task, class, false);
+	char *cpus = everywhere ? xstrdup("") : full_cpus(view, task, class);
+
+	if (everywhere || *cpus) {
+		printf("task %d (%s)", task->pid, task->claims[0].comm);
+		print_is_full(slots, class);
+		printf("%s%s: a further guaranteed breakpoint fails%s\n",
+		       everywhere ? "" : " on CPU ", cpus, everywhere ? "" : " there");
+	}
+	free(cpus);
+}
+
+static void print_full(const struct view *view)
+{
+	const struct slots *slots = &view->slots;
+	unsigned int class;
+	size_t i;
+
+	for (i = 0; !view->opt->pid && i < slots->nr_cpus; i++) {
+		for (class = 0; class < slots->nr_classes; class++) {
+			if (wants_cpu(view, slots->cpus[i]))
+				print_full_cpu(view, slots->cpus[i], class);
+		}
+	}
+	for (i = 0; i < slots->nr_holders; i++) {
+		for (class = 0; class < slots->nr_classes; class++) {
+			if (is_shown_task(view, &slots->holders[i]))
+				print_full_task(view, &slots->holders[i], class);
+		}
 	}
 }
 
-static void json_view(const struct view *view)
+/* ---- report ---- */
+
+static void show_view(const struct view *view)
 {
+	const struct slots *slots = &view->slots;
+	const struct holder *wide = slots_holder(slots, SLOTS_NO_TASK, SLOTS_ANY_CPU);
 	size_t i;
 
-	json_classes(&view->slots);
-	if (!view->process)
-		json_claims(view, &view->slots.wide);
-	for (i = 0; i < view->slots.nr_cpus; i++) {
-		if (wants_cpu(view, &view->slots.cpus[i]))
-			json_cpu(view, &view->slots.cpus[i]);
+	if (wide && wants_holder(view, wide))
+		show_holder(view, wide);
+	for (i = 0; i < slots->nr_cpus; i++)
+		show_cpu(view, slots->cpus[i]);
+	for (i = 0; i < slots->nr_holders; i++) {
+		if (is_shown_task(view, &slots->holders[i]))
+			show_holder(view, &slots->holders[i]);
 	}
-	for (i = 0; i < view->nr_tasks; i++)
-		json_claims(view, &view->tasks[i]->claims);
 }
 
 void slots_report(const struct slots_options *opt)
 {
-	struct view view = { .process = opt->pid, .cpu = opt->cpu };
+	struct view view = { .opt = opt, .same_pids = slots_same_pids() };
+	char *why = slots_read(&view.slots, opt->from);
 
-	slots_read(&view.slots, opt->from);
-	view.same_pids = slots_same_pids();
-	choose_tasks(&view);
+	if (why)
+		die("%s", why);
 	check_choice(&view);
 	find_names(&view);
 	if (opt->json)
-		json_view(&view);
+		json_classes(&view.slots);
 	else
-		print_view(&view);
+		print_classes(&view);
+	show_view(&view);
+	if (!opt->json) {
+		if (opt->pid && !view.nr_tasks)
+			printf("task %d: no claims%s\n", opt->pid, opt->cpu < 0 ? "" : " there");
+		print_full(&view);
+	}
 	flush_output(stdout);
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Symbols of the program and its libraries, with libdwfl.
+ * The files that a process has mapped, as modules of libdwfl.
  *
  * Modules are reported to libdwfl from the executable mappings in /proc/PID/maps and in
  * later PERF_RECORD_MMAP2 records.  Nothing else is read from the process, so places
  * can be described after it has exited.
  */
 #define _GNU_SOURCE
-#include <dwarf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -18,13 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "access.h"
 #include "symbols.h"
 #include "tasks.h"
 #include "util.h"
 
 /* Reads of the maps of a process that is in exec(), one each ten milliseconds */
 #define LOADING_TRIES	1000
+
+#define DELETED		" (deleted)"
 
 /**
  * struct mapped - one ELF file in the address space
@@ -96,7 +96,8 @@ struct symbols *symbols_new(void)
 
 static void forget_mapped(struct mapped *map)
 {
-	close(map->fd);
+	if (map->fd >= 0)
+		close(map->fd);
 	free(map->path);
 }
 
@@ -119,9 +120,9 @@ const char *symbols_program(const struct symbols *syms)
 	return syms->program ? syms->program : "?";
 }
 
-unsigned int symbols_nr_libraries(const struct symbols *syms)
+size_t symbols_nr(const struct symbols *syms)
 {
-	return syms->nr_maps > 1 ? syms->nr_maps - 1 : 0;
+	return syms->nr_maps;
 }
 
 static bool is_program(const struct symbols *syms, const char *path)
@@ -129,7 +130,21 @@ static bool is_program(const struct symbols *syms, const char *path)
 	return syms->program && !strcmp(syms->program, path);
 }
 
-static int open_mapped(const struct symbols *syms, const char *path)
+/*
+ * Cut off what /proc appends to the path of a file that has been removed or replaced since
+ * it was mapped. Returns false if there is nothing to cut off.
+ */
+static bool cut_deleted(char *path)
+{
+	size_t len = strlen(path), cut = strlen(DELETED);
+
+	if (len < cut || strcmp(path + len - cut, DELETED) || !access(path, F_OK))
+		return false;
+	path[len - cut] = '\0';
+	return true;
+}
+
+static int open_mapped(const struct symbols *syms, const struct mapped *map, bool deleted)
 {
 	/* O_NONBLOCK: the path may now name a pipe, and open() would wait. */
 	int fd, flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
@@ -137,13 +152,21 @@ static int open_mapped(const struct symbols *syms, const char *path)
 	pid_t tid;
 
 	if (!syms->pid)
-		return open(path, flags);
+		return open(map->path, flags);
 	tid = tasks_live_thread(syms->pid);
-	proc = is_program(syms, path) ? xasprintf("/proc/%d/exe", tid) :
-					xasprintf("/proc/%d/root%s", tid, path);
+	if (is_program(syms, map->path))
+		proc = xasprintf("/proc/%d/exe", tid);
+	else if (deleted)
+		proc = xasprintf("/proc/%d/map_files/%lx-%lx", tid, (unsigned long)map->start,
+				 (unsigned long)map->end);
+	else
+		proc = xasprintf("/proc/%d/root%s", tid, map->path);
 	fd = open(proc, flags);
 	free(proc);
-	return fd >= 0 ? fd : open(path, flags);
+	if (fd < 0 && deleted)
+		note("%s was replaced after it was mapped: no permission to read its symbols",
+		     map->path);
+	return fd >= 0 || deleted ? fd : open(map->path, flags);
 }
 
 /* Find the bias of a file that is mapped at @start from offset @pgoff on. */
@@ -226,20 +249,20 @@ void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_
 		 uint64_t pgoff)
 {
 	struct mapped new = { .start = start, .end = start + len };
+	bool deleted;
 
 	/* "[vdso]", "//anon" and devices have no symbols. */
 	if (path[0] != '/' || path[1] == '/' || !strncmp(path, "/dev/", 5))
 		return;
-	new.fd = open_mapped(syms, path);
-	if (new.fd < 0)
-		return;
-	if (!find_bias(new.fd, start, pgoff, &new.bias) ||
-	    extend_known(syms, path, new.bias, new.start, new.end)) {
-		close(new.fd);
+	new.path = xstrdup(path);
+	deleted = cut_deleted(new.path);
+	new.fd = open_mapped(syms, &new, deleted);
+	if (new.fd < 0 || !find_bias(new.fd, start, pgoff, &new.bias) ||
+	    extend_known(syms, new.path, new.bias, new.start, new.end)) {
+		forget_mapped(&new);
 		return;
 	}
 	forget_overlapped(syms, new.start, new.end);
-	new.path = xstrdup(path);
 	add_mapped(syms, &new);
 }
 
@@ -275,6 +298,8 @@ static int read_maps(struct symbols *syms, pid_t pid)
 	syms->pid = pid;
 	free(syms->program);
 	syms->program = read_exe(tid);
+	if (syms->program)
+		cut_deleted(syms->program);
 	f = fopen(name, "re");
 	err = f ? 0 : errno;
 	free(name);
@@ -380,359 +405,31 @@ Dwfl *symbols_dwfl(struct symbols *syms)
 	return syms->dwfl;
 }
 
-static Dwfl_Module *module_of(struct symbols *syms, const struct mapped *map)
+Dwfl_Module *symbols_module(struct symbols *syms, size_t i)
 {
-	return dwfl_addrmodule(symbols_dwfl(syms), map->start);
+	if (i >= syms->nr_maps)
+		return NULL;
+	return dwfl_addrmodule(symbols_dwfl(syms), syms->maps[i].start);
 }
 
-static const char *module_path(Dwfl_Module *mod)
+const char *symbols_path(Dwfl_Module *mod)
 {
 	return dwfl_module_info(mod, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 }
 
-/* ---- names to addresses ---- */
-
-/**
- * struct search - a search of the symbol tables
- * @file: if set, find only symbols of this source file or module
- * @name: name to find
- * @numbered: match "name.1" instead of "name"
- * @list: matching symbols
- */
-struct search {
-	const char *file;
-	const char *name;
-	bool numbered;
-	struct symbol_list *list;
-};
-
-static bool name_matches(const struct search *search, const char *name)
+bool symbols_in_program(const struct symbols *syms, Dwfl_Module *mod)
 {
-	size_t len = strlen(search->name);
-
-	if (strncmp(name, search->name, len))
-		return false;
-	name += len;
-	if (search->numbered)
-		return name[0] == '.' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
-	/* A version may follow: "stdout@GLIBC_2.2.5". */
-	return !name[0] || name[0] == '@';
+	return is_program(syms, symbols_path(mod));
 }
 
-static bool file_matches(const struct search *search, const char *file, const char *module)
+bool symbols_read(const struct symbols *syms, uint64_t address, void *buf, size_t len)
 {
-	return !search->file || !strcmp(search->file, file) || !strcmp(search->file, module);
-}
+	char *name = xasprintf("/proc/%d/mem", tasks_live_thread(syms->pid));
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	bool done = fd >= 0 && pread(fd, buf, len, address) == (ssize_t)len;
 
-static bool is_place(const GElf_Sym *sym, GElf_Word shndx)
-{
-	unsigned int type = GELF_ST_TYPE(sym->st_info);
-
-	if (shndx == SHN_UNDEF || shndx == SHN_COMMON)
-		return false;
-	return type == STT_NOTYPE || type == STT_OBJECT || type == STT_FUNC ||
-	       type == STT_TLS || type == STT_GNU_IFUNC;
-}
-
-static void add_symbol(struct symbol_list *list, const struct symbol *new)
-{
-	size_t i;
-
-	/* Skip aliases: symbols of the same type and address. */
-	for (i = 0; i < list->nr; i++) {
-		struct symbol *old = &list->entries[i];
-
-		if (old->address != new->address || old->type != new->type)
-			continue;
-		if (!old->size)
-			old->size = new->size;
-		return;
-	}
-	GROW(list->entries, list->nr, list->capacity);
-	list->entries[list->nr] = *new;
-	list->entries[list->nr].name = xstrdup(new->name);
-	list->entries[list->nr].file = xstrdup(new->file);
-	list->nr++;
-}
-
-static void search_module(const struct search *search, Dwfl_Module *mod)
-{
-	const char *module = base_name(module_path(mod));
-	int i, nr = dwfl_module_getsymtab(mod);
-	const char *file = NULL;
-
-	for (i = 1; i < nr; i++) {
-		GElf_Word shndx;
-		GElf_Addr addr;
-		GElf_Sym sym;
-		const char *name = dwfl_module_getsym_info(mod, i, &sym, &addr, &shndx,
-							   NULL, NULL);
-		bool local = GELF_ST_BIND(sym.st_info) == STB_LOCAL;
-		struct symbol new;
-
-		if (!name)
-			continue;
-		if (GELF_ST_TYPE(sym.st_info) == STT_FILE)
-			file = base_name(name);
-		if (!name_matches(search, name) || !is_place(&sym, shndx))
-			continue;
-		new.module = mod;
-		new.name = (char *)name;
-		new.file = (char *)(local && file && *file ? file : module);
-		new.address = addr;
-		new.size = sym.st_size;
-		new.type = GELF_ST_TYPE(sym.st_info);
-		if (file_matches(search, new.file, module))
-			add_symbol(search->list, &new);
-	}
-}
-
-static void search_scope(struct symbols *syms, enum scope scope, const struct search *search)
-{
-	size_t i;
-
-	for (i = 0; i < syms->nr_maps; i++) {
-		bool program = is_program(syms, syms->maps[i].path);
-		Dwfl_Module *mod;
-
-		if (program != (scope == SCOPE_PROGRAM))
-			continue;
-		mod = module_of(syms, &syms->maps[i]);
-		if (mod)
-			search_module(search, mod);
-	}
-}
-
-void symbols_find(struct symbols *syms, enum scope scope, const char *file,
-		  const char *name, struct symbol_list *list)
-{
-	struct search search = { .file = file, .name = name, .list = list };
-
-	search_scope(syms, scope, &search);
-}
-
-bool symbols_find_numbered(struct symbols *syms, const char *name, struct symbol *sym)
-{
-	struct symbol_list list = { 0 };
-	struct search search = { .name = name, .numbered = true, .list = &list };
-
-	search_scope(syms, SCOPE_PROGRAM, &search);
-	if (list.nr)
-		*sym = list.entries[0];
-	return list.nr > 0;
-}
-
-/* ---- addresses to names ---- */
-
-/* Code of @mod from address @from to the end of the section, *@size bytes */
-static const uint8_t *module_code(Dwfl_Module *mod, uint64_t from, size_t *size, bool *is64)
-{
-	GElf_Addr elf_addr, bias, offset;
-	GElf_Ehdr ehdr;
-	Elf_Data *data;
-	Elf_Scn *scn;
-	Elf *elf;
-
-	elf = dwfl_module_getelf(mod, &bias);
-	if (!elf || !gelf_getehdr(elf, &ehdr))
-		return NULL;
-	*is64 = ehdr.e_ident[EI_CLASS] == ELFCLASS64;
-	elf_addr = from;
-	scn = dwfl_module_address_section(mod, &elf_addr, &bias);
-	data = scn ? elf_rawdata(scn, NULL) : NULL;
-	/* dwfl_module_address_section() made the address relative to the section. */
-	offset = elf_addr;
-	if (!data || !data->d_buf || offset >= data->d_size)
-		return NULL;
-	*size = data->d_size - offset;
-	return (const uint8_t *)data->d_buf + offset;
-}
-
-/*
- * Find the compilation unit of @addr, even if the file has no index (.debug_aranges):
- * not all compilers write one.
- */
-static Dwarf_Die *unit_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *bias)
-{
-	Dwarf_Die *cu = dwfl_module_addrdie(mod, addr, bias);
-
-	if (cu)
-		return cu;
-	while ((cu = dwfl_module_nextcu(mod, cu, bias))) {
-		if (dwarf_haspc(cu, addr - *bias) == 1)
-			return cu;
-	}
-	return NULL;
-}
-
-/* Find the line of @addr and the first address of its row in the line table. */
-static Dwarf_Line *line_at(Dwfl_Module *mod, uint64_t addr, Dwarf_Die **cu, Dwarf_Addr *start)
-{
-	Dwarf_Line *line;
-	Dwarf_Addr bias;
-
-	*cu = unit_at(mod, addr, &bias);
-	line = *cu ? dwarf_getsrc_die(*cu, addr - bias) : NULL;
-	if (!line || dwarf_lineaddr(line, start))
-		return NULL;
-	*start += bias;
-	return line;
-}
-
-/* Find the start of an instruction before @addr: start of a line or of a function. */
-static bool known_start(Dwfl_Module *mod, uint64_t addr, Dwarf_Addr *start)
-{
-	Dwarf_Die *cu;
-	GElf_Off off;
-	GElf_Sym sym;
-
-	if (line_at(mod, addr, &cu, start))
-		return true;
-	if (!dwfl_module_addrinfo(mod, addr, &off, &sym, NULL, NULL, NULL))
-		return false;
-	*start = addr - off;
-	return true;
-}
-
-static bool is_function_start(Dwfl_Module *mod, uint64_t addr)
-{
-	GElf_Off off;
-	GElf_Sym sym;
-
-	return dwfl_module_addrinfo(mod, addr, &off, &sym, NULL, NULL, NULL) && !off &&
-	       GELF_ST_TYPE(sym.st_info) == STT_FUNC;
-}
-
-/*
- * Find the instruction that made an access reported at @ip. Decoding starts at the
- * start of a line or function; without these, return @ip - 1, its last byte.
- */
-static uint64_t step_back(Dwfl_Module *mod, uint64_t ip, bool in_string)
-{
-	const uint8_t *code;
-	ptrdiff_t offset;
-	Dwarf_Addr start;
-	size_t size;
-	bool is64;
-
-	/* No instruction ends at a function's start: a jump or call made the access. */
-	if (is_function_start(mod, ip))
-		return ip;
-	if (!known_start(mod, ip - 1, &start))
-		return ip - 1;
-	code = module_code(mod, start, &size, &is64);
-	if (!code || ip - start > size)
-		return ip - 1;
-	offset = access_before(code, size, ip - start, is64, in_string);
-	return offset < 0 ? ip - 1 : start + offset;
-}
-
-/* Name of the function that is inlined at @addr, NULL if there is none */
-static const char *inlined_at(Dwfl_Module *mod, uint64_t addr)
-{
-	Dwarf_Die *cu, *scopes = NULL;
-	const char *name = NULL;
-	Dwarf_Addr bias;
-	int i, nr;
-
-	cu = unit_at(mod, addr, &bias);
-	nr = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
-	for (i = 0; i < nr; i++) {
-		int tag = dwarf_tag(&scopes[i]);
-
-		if (tag == DW_TAG_inlined_subroutine)
-			name = dwarf_diename(&scopes[i]);
-		if (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram)
-			break;
-	}
-	free(scopes);
-	return name;
-}
-
-static char *source_of(Dwfl_Module *mod, uint64_t addr)
-{
-	Dwarf_Attribute attr;
-	const char *file, *dir;
-	Dwarf_Addr start;
-	Dwarf_Line *line;
-	Dwarf_Die *cu;
-	size_t len;
-	int nr;
-
-	line = line_at(mod, addr, &cu, &start);
-	file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
-	if (!file || dwarf_lineno(line, &nr) || nr <= 0)
-		return xstrdup("");
-	/* Print a path relative to the directory of compilation. */
-	dir = dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &attr));
-	len = dir ? strlen(dir) : 0;
-	if (len && !strncmp(file, dir, len) && file[len] == '/')
-		file += len + 1;
-	if (!strncmp(file, "./", 2))
-		file += 2;
-	return xasprintf("%s:%d", file, nr);
-}
-
-void symbols_place(struct symbols *syms, uint64_t ip, enum back back, struct place *place)
-{
-	uint64_t inside = back == BACK_NONE ? ip : ip - 1;
-	Dwfl_Module *mod = dwfl_addrmodule(symbols_dwfl(syms), inside);
-	const char *name, *inlined, *lib = "";
-	char *tail;
-	GElf_Off off;
-	GElf_Sym sym;
-
-	memset(place, 0, sizeof(*place));
-	if (!mod) {
-		place->where = xasprintf("%#lx", (unsigned long)ip);
-		place->source = xstrdup("");
-		return;
-	}
-	if (back != BACK_NONE)
-		ip = step_back(mod, ip, back == BACK_STRING);
-	if (!is_program(syms, module_path(mod)))
-		lib = base_name(module_path(mod));
-	inlined = inlined_at(mod, ip);
-	tail = xasprintf("%s%s%s%s%s%s", inlined ? " (inlined " : "", inlined ? inlined : "",
-			 inlined ? ")" : "", *lib ? " [" : "", lib, *lib ? "]" : "");
-	name = dwfl_module_addrinfo(mod, ip, &off, &sym, NULL, NULL, NULL);
-	if (name) {
-		place->where = xasprintf("%s+%#lx%s", name, (unsigned long)off, tail);
-		place->function = xstrdup(name);
-	} else {
-		GElf_Addr rel = ip;
-
-		dwfl_module_relocate_address(mod, &rel);
-		place->where = xasprintf("[%s+%#lx]", base_name(module_path(mod)),
-					 (unsigned long)rel);
-	}
-	place->source = source_of(mod, ip);
-	free(tail);
-}
-
-char *symbols_name(struct symbols *syms, uint64_t address)
-{
-	Dwfl_Module *mod = dwfl_addrmodule(symbols_dwfl(syms), address);
-	char offset[32] = "", *text, *lib;
-	GElf_Addr rel = address;
-	const char *name;
-	GElf_Off off;
-	GElf_Sym sym;
-
-	if (!mod)
-		return NULL;
-	name = dwfl_module_addrinfo(mod, address, &off, &sym, NULL, NULL, NULL);
-	/* A symbol without a size covers only its own address. */
-	if (!name || (off && off >= sym.st_size)) {
-		dwfl_module_relocate_address(mod, &rel);
-		return xasprintf("[%s+%#lx]", base_name(module_path(mod)), (unsigned long)rel);
-	}
-	if (off)
-		snprintf(offset, sizeof(offset), "+%#lx", (unsigned long)off);
-	lib = is_program(syms, module_path(mod)) ? xstrdup("") :
-	      xasprintf(" [%s]", base_name(module_path(mod)));
-	/* Cut off a version, as in "stdout@GLIBC_2.2.5". */
-	text = xasprintf("%.*s%s%s", (int)strcspn(name, "@"), name, offset, lib);
-	free(lib);
-	return text;
+	if (fd >= 0)
+		close(fd);
+	free(name);
+	return done;
 }

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct symbols;
+struct type;
 
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *syms);
@@ -27,21 +28,30 @@ bool symbols_try_maps(struct symbols *syms, pid_t pid);
 void symbols_map(struct symbols *syms, const char *path, uint64_t start, uint64_t len,
 		 uint64_t pgoff);
 
+/* Read memory of the process. Returns false if that is not possible. */
+bool symbols_read(const struct symbols *syms, uint64_t address, void *buf, size_t len);
+
 /* Path of the program, for messages */
 const char *symbols_program(const struct symbols *syms);
 
-/* Number of libraries that are mapped besides the program */
-unsigned int symbols_nr_libraries(const struct symbols *syms);
+/* Number of files that are mapped, the program included */
+size_t symbols_nr(const struct symbols *syms);
+
+/* File number @i, NULL if libdwfl cannot read it. The program is number 0 if it is mapped. */
+Dwfl_Module *symbols_module(struct symbols *syms, size_t i);
+const char *symbols_path(Dwfl_Module *mod);
+bool symbols_in_program(const struct symbols *syms, Dwfl_Module *mod);
 
 /**
- * struct symbol - a symbol that was found
- * @module: program or library that defines the symbol
- * @file: base name of the source file of a local symbol, if the symbol table has
- *	  it, else of the module
- * @name: name in the symbol table
- * @address: address in the running program
+ * struct symbol - a variable or function that was found
+ * @module: program or library that defines it
+ * @file: base name of the source file if it is known, else of the module
+ * @name: name, as a place may give it
+ * @address: address in the running program; of a thread-local variable its offset in the
+ *	     storage of the module
  * @size: size in bytes, 0 if not known
  * @type: STT_*
+ * @c_type: type in the debug information, NULL if not known
  */
 struct symbol {
 	Dwfl_Module *module;
@@ -50,6 +60,7 @@ struct symbol {
 	uint64_t address;
 	uint64_t size;
 	unsigned int type;
+	struct type *c_type;
 };
 
 struct symbol_list {
@@ -63,25 +74,43 @@ enum scope {
 	SCOPE_LIBRARIES,
 };
 
+/**
+ * enum how - how a name is looked up
+ * @HOW_EXACT: the name of a symbol, save a version or the suffix of a static variable that
+ *	       LTO made global
+ * @HOW_FULL: the qualified name in the source
+ * @HOW_PARTIAL: its last components; or the name of a symbol without the optimizer's suffix
+ */
+enum how {
+	HOW_EXACT,
+	HOW_FULL,
+	HOW_PARTIAL,
+};
+
 /*
- * Find all symbols called @name, one per address. With @file, only symbols with that
+ * Find what is called @name, one symbol per address. With @file, only symbols with that
  * source file or module (see struct symbol) are found.
  */
-void symbols_find(struct symbols *syms, enum scope scope, const char *file,
+void symbols_find(struct symbols *syms, enum scope scope, enum how how, const char *file,
 		  const char *name, struct symbol_list *list);
 
-/* Find the symbol of a static variable in a function, which compilers name "name.0". */
-bool symbols_find_numbered(struct symbols *syms, const char *name, struct symbol *sym);
+/* The names that are most like @name: "'counter' or 'count'"; NULL if none is; to be freed */
+char *symbols_similar(struct symbols *syms, const char *name);
+
+/* Fill in the type of a variable that was found in a symbol table. */
+void symbols_find_type(struct symbol *sym);
 
 /**
  * struct place - text that describes an instruction
  * @where: function+offset, then the inlined function and the library, if any
- * @function: name of the function, NULL if not known
+ * @function: name of the function, demangled, NULL if not known
+ * @mangled: its name in the symbol table, NULL if it is not mangled
  * @source: file:line, empty if not known
  */
 struct place {
 	char *where;
 	char *function;
+	char *mangled;
 	char *source;
 };
 

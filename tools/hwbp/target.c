@@ -4,8 +4,8 @@
  *
  * Addresses in a position-independent program are known only after exec.  Therefore
  * a launched program is traced until after exec, or, if libraries have to be loaded
- * first, up to its entry point.  It is detached before it runs its own code, as soon
- * as the events are open.
+ * first, until the loader has done that.  It is detached before it runs its own code, as
+ * soon as the events are open.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -34,6 +34,10 @@
 
 #define INT3	0xccUL
 
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD	O_EXCL
+#endif
+
 /* Process that has been launched but not released; 0 if there is none */
 static pid_t unreleased;
 
@@ -50,7 +54,12 @@ static void open_pidfd(struct target *t)
 	bool filtered;
 	int err;
 
-	t->pidfd = syscall(SYS_pidfd_open, t->pid, 0);
+	t->pidfd = -1;
+	if (t->tid)
+		t->pidfd = syscall(SYS_pidfd_open, t->tid, PIDFD_THREAD);
+	/* Before Linux 6.9 only whole processes have such a descriptor. */
+	if (t->pidfd < 0)
+		t->pidfd = syscall(SYS_pidfd_open, t->pid, 0);
 	if (t->pidfd >= 0)
 		return;
 	/* EINVAL: all threads have exited. */
@@ -229,14 +238,14 @@ void target_launch(struct target *t, char **cmd)
 
 void target_release(struct target *t)
 {
-	if (!t->launched)
+	if (!unreleased)
 		return;
 	if (ptrace(PTRACE_DETACH, t->pid, 0, 0))
 		die("cannot release process %d: %s", t->pid, strerror(errno));
 	unreleased = 0;
 }
 
-/* ---- run to the entry point ---- */
+/* ---- run to an address ---- */
 
 static bool is_64bit(pid_t pid)
 {
@@ -279,8 +288,7 @@ static unsigned long read_entry(pid_t pid)
 static void poke(pid_t pid, unsigned long addr, unsigned long word)
 {
 	if (ptrace(PTRACE_POKETEXT, pid, addr, word))
-		die("cannot write to the entry point of process %d: %s", pid,
-		    strerror(errno));
+		die("cannot write to the code of process %d: %s", pid, strerror(errno));
 }
 
 /* Let the child run until it executes the INT3 at @addr. */
@@ -302,39 +310,52 @@ static void wait_int3(struct target *t, unsigned long addr, struct user_regs_str
 	}
 }
 
-void target_run_to_entry(struct target *t)
+/* Leave an instruction at which an earlier run has ended. */
+static void step(struct target *t)
 {
-	unsigned long addr = read_entry(t->pid);
+	int status;
+
+	if (ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0))
+		die("cannot resume process %d: %s", t->pid, strerror(errno));
+	if (!wait_stop(t->pid, &status)) {
+		unreleased = 0;
+		die("the program exited while it was being loaded");
+	}
+}
+
+bool target_run_to(struct target *t, uint64_t addr)
+{
 	struct user_regs_struct regs;
 	unsigned long word;
 
-	if (!addr)
-		return;
+	if (!ptrace(PTRACE_GETREGS, t->pid, 0, &regs) && regs.rip == addr)
+		step(t);
 	errno = 0;
 	word = ptrace(PTRACE_PEEKTEXT, t->pid, addr, 0);
-	if (errno)
-		return;
+	if (!addr || errno)
+		return false;
 	poke(t->pid, addr, (word & ~0xffUL) | INT3);
 	wait_int3(t, addr, &regs);
 	poke(t->pid, addr, word);
 	regs.rip = addr;
 	if (ptrace(PTRACE_SETREGS, t->pid, 0, &regs))
-		die("cannot reset process %d to its entry point: %s", t->pid, strerror(errno));
+		die("cannot reset process %d to %#lx: %s", t->pid, (unsigned long)addr,
+		    strerror(errno));
+	return true;
+}
+
+void target_run_to_entry(struct target *t)
+{
+	target_run_to(t, read_entry(t->pid));
 }
 
 /* ---- attach ---- */
 
-void target_attach(struct target *t, pid_t pid)
+void target_attach(struct target *t, pid_t pid, pid_t tid)
 {
-	long process = read_status(pid, "Tgid");
-
 	t->launched = false;
 	t->pid = pid;
-	if (process < 0)
-		die("no such process: %d", pid);
-	if (process != pid)
-		die("%d is a thread of process %ld: use -p %ld, which watches all its threads",
-		    pid, process, process);
+	t->tid = tid;
 	open_pidfd(t);
 }
 
@@ -348,7 +369,7 @@ void target_threads(const struct target *t, struct tids *tids)
 	while (dir && (entry = readdir(dir))) {
 		pid_t tid = atoi(entry->d_name);
 
-		if (tid <= 0)
+		if (tid <= 0 || (t->tid && t->tid != tid))
 			continue;
 		GROW(tids->tid, tids->nr, tids->capacity);
 		tids->tid[tids->nr++] = tid;
@@ -360,24 +381,36 @@ void target_threads(const struct target *t, struct tids *tids)
 
 /* ---- end ---- */
 
-static bool is_over(const struct target *t)
+bool target_is_over(const struct target *t)
 {
 	struct pollfd pfd = { .fd = t->pidfd, .events = POLLIN };
 
 	return poll(&pfd, 1, 0) > 0;
 }
 
-int target_finish(const struct target *t, const char *what)
+static void wait_for_end(struct target *t)
 {
-	int status;
-
-	if (!t->launched)
-		return 0;
-	if (!is_over(t))
-		note("the %s has ended, %s (pid %d) continues to run", what, t->name, t->pid);
-	while (waitpid(t->pid, &status, 0) < 0) {
+	while (!t->ended && waitpid(t->pid, &t->status, 0) < 0) {
 		if (errno != EINTR)
 			die("waitpid: %s", strerror(errno));
 	}
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	t->ended = true;
+}
+
+int target_signal(struct target *t)
+{
+	if (!t->launched || !target_is_over(t))
+		return 0;
+	wait_for_end(t);
+	return WIFSIGNALED(t->status) ? WTERMSIG(t->status) : 0;
+}
+
+int target_finish(struct target *t, const char *what)
+{
+	if (!t->launched)
+		return 0;
+	if (!t->ended && !target_is_over(t))
+		note("the %s has ended, %s (pid %d) continues to run", what, t->name, t->pid);
+	wait_for_end(t);
+	return WIFSIGNALED(t->status) ? 128 + WTERMSIG(t->status) : WEXITSTATUS(t->status);
 }

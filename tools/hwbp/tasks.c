@@ -2,6 +2,7 @@
 /* Names of threads, and the processes that have executed another program. */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,4 +152,59 @@ struct tasks *tasks_new(pid_t pid)
 		closedir(dir);
 	free(name);
 	return tasks;
+}
+
+/* ---- processes by name ---- */
+
+#define MAX_CHOICES	6
+
+static bool is_called(const char *pid, const char *name)
+{
+	char *path = xasprintf("/proc/%s/comm", pid), *comm = read_line_of(path);
+	char program[PATH_MAX];
+	bool same = comm && !strcmp(comm, name);
+	ssize_t len;
+
+	free(comm);
+	free(path);
+	if (same)
+		return true;
+	path = xasprintf("/proc/%s/exe", pid);
+	len = readlink(path, program, sizeof(program) - 1);
+	free(path);
+	if (len < 0)
+		return false;
+	program[len] = '\0';
+	return !strcmp(base_name(program), name);
+}
+
+pid_t tasks_find_process(const char *name)
+{
+	char *choices = xstrdup(""), *longer;
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	pid_t found = 0;
+	size_t nr = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid <= 0 || pid == getpid() || !is_called(entry->d_name, name))
+			continue;
+		found = pid;
+		if (nr++ >= MAX_CHOICES)
+			continue;
+		longer = xasprintf("%s%s%d", choices, nr > 1 ? ", " : "", pid);
+		free(choices);
+		choices = longer;
+	}
+	if (dir)
+		closedir(dir);
+	if (!nr)
+		die("no process is called '%s'", name);
+	if (nr > 1)
+		die("'%s' is ambiguous, %zu processes are called so: %s%s", name, nr, choices,
+		    nr > MAX_CHOICES ? ", ..." : "");
+	free(choices);
+	return found;
 }

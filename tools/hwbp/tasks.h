@@ -26,4 +26,10 @@ bool tasks_runs_other(struct tasks *tasks, pid_t pid);
  */
 pid_t tasks_live_thread(pid_t pid);
 
+/*
+ * The process that is called @name: its main thread or its program has this name. Exits
+ * with a one-line message if there is none, or more than one.
+ */
+pid_t tasks_find_process(const char *name);
+
 #endif

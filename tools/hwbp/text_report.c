@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "text_insn.h"
 #include "text_names.h"
 #include "text_report.h"
 #include "util.h"
@@ -131,9 +132,15 @@ static struct json json_record(const struct text_report *rep, const char *type, 
 	return json;
 }
 
+/* A change with what its bytes mean; NULL for bytes that are not simple or not there */
+struct meaning {
+	char *old_insn;
+	char *new_insn;
+};
+
 /* Text that was not there before, or is gone, has no bytes. */
 static void json_change(const struct text_report *rep, const struct text_change *change,
-			const char *name, uint64_t offset)
+			const struct meaning *meaning, const char *name, uint64_t offset)
 {
 	struct json json = json_record(rep, "change", change->time, change->cpu);
 
@@ -143,28 +150,59 @@ static void json_change(const struct text_report *rep, const struct text_change 
 		json_u64(&json, "offset", offset);
 	json_bytes(&json, "old", change->old_bytes, change->old_len);
 	json_bytes(&json, "new", change->new_bytes, change->new_len);
+	json_string(&json, "old_insn", meaning->old_insn);
+	json_string(&json, "new_insn", meaning->new_insn);
 	json_end(&json);
 }
 
+/* Print one side of a change: what the bytes mean, or with -a the bytes. */
+static void print_side(const struct text_report *rep, const uint8_t *bytes, size_t len,
+		       const char *insn, const char *missing)
+{
+	if (!len)
+		fputs(missing, rep->out);
+	else if (insn && !rep->opt->all)
+		fputs(insn, rep->out);
+	else
+		print_bytes(rep, bytes, len);
+}
+
 static void print_change(struct text_report *rep, const struct text_change *change,
-			 const char *name, uint64_t offset)
+			 const struct meaning *meaning, const char *name, uint64_t offset)
 {
 	char *place = place_text(name, offset);
 
 	print_time(rep, change->time, change->cpu);
 	print_place(rep, change->address, place,
 		    change->new_len ? change->new_len : change->old_len);
-	if (change->old_len)
-		print_bytes(rep, change->old_bytes, change->old_len);
-	else
-		fputs("new", rep->out);
+	print_side(rep, change->old_bytes, change->old_len, meaning->old_insn, "new");
 	fputs(" -> ", rep->out);
-	if (change->new_len)
-		print_bytes(rep, change->new_bytes, change->new_len);
-	else
-		fputs("gone", rep->out);
+	print_side(rep, change->new_bytes, change->new_len, meaning->new_insn, "gone");
+	if (rep->opt->all && (meaning->old_insn || meaning->new_insn))
+		fprintf(rep->out, "  (%s -> %s)", meaning->old_insn ? meaning->old_insn : "...",
+			meaning->new_insn ? meaning->new_insn : "...");
 	fputc('\n', rep->out);
 	free(place);
+}
+
+static void show_change(struct text_report *rep, const struct text_change *change,
+			const char *name, uint64_t offset)
+{
+	char *copy = name ? xstrdup(name) : NULL;
+	struct meaning meaning = {
+		.old_insn = text_insn(rep->names, change->old_bytes, change->old_len,
+				      change->address),
+		.new_insn = text_insn(rep->names, change->new_bytes, change->new_len,
+				      change->address),
+	};
+
+	if (rep->opt->json)
+		json_change(rep, change, &meaning, copy, offset);
+	else
+		print_change(rep, change, &meaning, copy, offset);
+	free(meaning.old_insn);
+	free(meaning.new_insn);
+	free(copy);
 }
 
 static void count_change(struct text_report *rep, const char *name, uint64_t start)
@@ -205,12 +243,8 @@ void text_report_change(struct text_report *rep, const struct text_change *chang
 		rep->changes++;
 		count_change(rep, name ? name : "-", start);
 	}
-	if (rep->opt->quiet)
-		return;
-	if (rep->opt->json)
-		json_change(rep, change, name, name ? change->address - start : 0);
-	else
-		print_change(rep, change, name, name ? change->address - start : 0);
+	if (!rep->opt->quiet)
+		show_change(rep, change, name, name ? change->address - start : 0);
 }
 
 static const char *kind_text(unsigned int kind)

@@ -52,7 +52,7 @@ void note(const char *fmt, ...)
 	va_end(ap);
 }
 
-void *xrealloc(void *old, size_t size)
+void *xresize(void *old, size_t size)
 {
 	void *p = realloc(old, size);
 
@@ -63,14 +63,14 @@ void *xrealloc(void *old, size_t size)
 
 void *xzalloc(size_t size)
 {
-	return memset(xrealloc(NULL, size), 0, size);
+	return memset(xresize(NULL, size), 0, size);
 }
 
 char *xstrdup(const char *s)
 {
 	size_t size = strlen(s) + 1;
 
-	return memcpy(xrealloc(NULL, size), s, size);
+	return memcpy(xresize(NULL, size), s, size);
 }
 
 char *xasprintf(const char *fmt, ...)

@@ -28,7 +28,7 @@ void die(const char *fmt, ...) __attribute__((noreturn)) PRINTF(1, 2);
 void note(const char *fmt, ...) PRINTF(1, 2);
 
 /* Never return NULL: exit if memory runs out. */
-void *xrealloc(void *old, size_t size);
+void *xresize(void *old, size_t size);
 void *xzalloc(size_t size);
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
@@ -41,7 +41,7 @@ char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 	do {									\
 		if ((nr) == (capacity)) {					\
 			(capacity) = (capacity) ? 2 * (capacity) : 16;		\
-			(array) = xrealloc((array), (capacity) * sizeof(*(array)));	\
+			(array) = xresize((array), (capacity) * sizeof(*(array)));	\
 		}								\
 	} while (0)
 

@@ -29,6 +29,8 @@ static int run(int argc, const char **argv)
 	const struct option options[] = {
 		WATCH_OPTIONS(opt),
 		OPT_COUNT('n', "hits", &opt.max_hits, "N", "end after N hits"),
+		OPT_STRING(0, "thread", &opt.thread, "NAME",
+			   "show only hits of threads of this name, a pattern as in the shell"),
 		OPT_BOOLEAN('g', "callers", &opt.callers, "print the call chain of each access"),
 		OPTIONS_END
 	};

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* One run of 'hwbp watch' or 'hwbp stat'. */
+#define _GNU_SOURCE
+#include <fnmatch.h>
+#include <link.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "caps.h"
 #include "events.h"
@@ -18,6 +23,9 @@
 /* Time between two summaries on a terminal */
 #define SUMMARY_MS	200
 
+/* Time between two looks for a library */
+#define LIBRARY_POLL_NS	2000000
+
 struct session {
 	const struct watch_options *opt;
 	struct target target;
@@ -31,6 +39,22 @@ struct session {
 };
 
 /* ---- command line ---- */
+
+/* -p may name a thread. */
+static void choose_thread(struct watch_options *opt)
+{
+	long process = opt->pid ? read_status(opt->pid, "Tgid") : 0;
+
+	if (process < 0)
+		die("no such process: %d", opt->pid);
+	if (process == opt->pid)
+		return;
+	if (opt->children)
+		die("%d is a thread of process %ld: --children requires a process", opt->pid,
+		    process);
+	opt->tid = opt->pid;
+	opt->pid = process;
+}
 
 static void choose_access(struct watch_options *opt)
 {
@@ -48,7 +72,7 @@ static void choose_kind(struct watch_options *opt)
 	const char *no_flexible =
 		"this kernel does not multiplex breakpoints (no format/flexible of the PMU)";
 	unsigned int registers = caps_registers(opt->access == ACCESS_X);
-	bool forced = opt->nr_specs > registers;
+	bool forced = opt->nr_specs > registers && !opt->dry_run;
 
 	if (!forced && !opt->flexible)
 		return;
@@ -76,6 +100,7 @@ void watch_check(struct watch_options *opt, int argc, const char **argv)
 		die("-p PID and a command exclude each other");
 	if (!opt->pid && !opt->cmd)
 		die("no program was given: use -p PID, or -- and a command");
+	choose_thread(opt);
 	choose_kind(opt);
 }
 
@@ -92,6 +117,8 @@ static void on_hit(void *arg, const struct hit *hit)
 
 	if (hit->time < s->loop.start || limit_reached(s) ||
 	    tasks_runs_other(s->tasks, hit->pid))
+		return;
+	if (s->opt->thread && fnmatch(s->opt->thread, tasks_name(s->tasks, hit->tid), 0))
 		return;
 	report_hit(s->report, hit, s->tasks);
 }
@@ -137,12 +164,12 @@ static const struct event_ops ops = {
 /* ---- set-up ---- */
 
 /* Returns the number of places that were found, up to the first one that was not. */
-static size_t try_locations(struct session *s, bool libraries)
+static size_t try_locations(struct session *s, bool ready)
 {
 	size_t i;
 
 	for (i = 0; i < s->opt->nr_specs; i++) {
-		if (!location_find(&s->locs[i], s->opt->specs[i], s->opt, s->syms, libraries))
+		if (!location_find(&s->locs[i], s->opt->specs[i], s->opt, s->syms, ready))
 			break;
 	}
 	return i;
@@ -162,34 +189,103 @@ static void check_different(const struct session *s)
 	}
 }
 
+static bool find_in_loader(struct session *s, const char *name, struct symbol *sym)
+{
+	struct symbol_list list = { 0 };
+
+	symbols_find(s->syms, SCOPE_LIBRARIES, HOW_EXACT, NULL, name, &list);
+	if (list.nr)
+		*sym = list.entries[0];
+	return list.nr;
+}
+
+/*
+ * Let the loader map and relocate the libraries. It then calls a function that does nothing,
+ * for debuggers, with r_state of struct r_debug set, and after that the constructors. A
+ * loader without this function is followed to the entry point of the program.
+ */
+static void load_libraries(struct session *s)
+{
+	struct symbol stop, debug;
+	size_t offset;
+	int state = RT_ADD;
+
+	if (!find_in_loader(s, "_dl_debug_state", &stop) ||
+	    !find_in_loader(s, "_r_debug", &debug)) {
+		target_run_to_entry(&s->target);
+		return;
+	}
+	/* The structure of a 32-bit program is shorter. */
+	offset = debug.size < sizeof(struct r_debug) ? 12 : offsetof(struct r_debug, r_state);
+	while (state != RT_CONSISTENT && target_run_to(&s->target, stop.address)) {
+		if (!symbols_read(s->syms, debug.address + offset, &state, sizeof(state)))
+			break;
+	}
+}
+
+/*
+ * The place @spec may name a library that the program loads later: let it run until then.
+ * Nothing is watched meanwhile. Returns false if the place names no such library.
+ */
+static bool wait_for_library(struct session *s, const char *spec)
+{
+	const struct timespec moment = { .tv_nsec = LIBRARY_POLL_NS };
+	char *library = location_missing_library(spec, s->syms), *missing = library;
+
+	if (!library || s->opt->dry_run)
+		return false;
+	note("waiting until process %d loads %s", s->target.pid, library);
+	target_release(&s->target);
+	while (missing) {
+		nanosleep(&moment, NULL);
+		if (target_is_over(&s->target))
+			die("process %d has ended without loading %s", s->target.pid, library);
+		if (!symbols_try_maps(s->syms, s->target.pid))
+			continue;
+		if (missing != library)
+			free(missing);
+		missing = location_missing_library(spec, s->syms);
+	}
+	free(library);
+	return true;
+}
+
 static void find_locations(struct session *s)
 {
-	bool all = !s->target.launched;
+	bool ready = !s->target.launched;
 	size_t nr;
 
 	s->locs = xzalloc(s->opt->nr_specs * sizeof(*s->locs));
 	s->syms = symbols_new();
 	symbols_read_maps(s->syms, s->target.pid);
-	nr = try_locations(s, all);
-	if (nr < s->opt->nr_specs && !all) {
-		/* The place may be in a library that is not loaded yet. */
-		target_run_to_entry(&s->target);
+	nr = try_locations(s, ready);
+	if (nr < s->opt->nr_specs && !ready) {
+		/* The place may be in a library that is not loaded yet, or behind a pointer. */
+		load_libraries(s);
 		symbols_read_maps(s->syms, s->target.pid);
 		nr = try_locations(s, true);
 	}
+	while (nr < s->opt->nr_specs && wait_for_library(s, s->opt->specs[nr]))
+		nr = try_locations(s, true);
 	if (nr < s->opt->nr_specs)
 		location_die_unknown(s->opt->specs[nr], s->opt, s->syms);
-	check_different(s);
+	if (!s->opt->dry_run)
+		check_different(s);
 }
 
-static void set_up(struct session *s)
+/* Returns false if there is nothing to watch. */
+static bool set_up(struct session *s)
 {
 	s->report = report_new(s->opt);
 	if (s->opt->cmd)
 		target_launch(&s->target, s->opt->cmd);
 	else
-		target_attach(&s->target, s->opt->pid);
+		target_attach(&s->target, s->opt->pid, s->opt->tid);
 	find_locations(s);
+	if (s->opt->dry_run) {
+		report_begin(s->report, s->locs, s->syms, &s->target, 0);
+		return false;
+	}
 	s->events = events_open(s->opt, s->locs, s->opt->nr_specs, s->syms, &s->target);
 	caps_note_unverified();
 	s->tasks = tasks_new(s->target.pid);
@@ -197,6 +293,7 @@ static void set_up(struct session *s)
 	/* Print the first line only now: a program that reads it may rely on the watch. */
 	report_begin(s->report, s->locs, s->syms, &s->target, s->loop.start);
 	target_release(&s->target);
+	return true;
 }
 
 /* ---- the run ---- */
@@ -252,6 +349,7 @@ static void finish(struct session *s)
 	events_disable(s->events);
 	events_drain(s->events, UINT64_MAX, &ops, s);
 	events_count(s->events, counts);
+	report_signal(s->report, target_signal(&s->target));
 	if (s->opt->record)
 		report_places(s->report, counts);
 	else
@@ -265,7 +363,9 @@ int watch_run(const struct watch_options *opt)
 {
 	struct session s = { .opt = opt };
 
-	set_up(&s);
+	/* The program of a dry run is killed before its first instruction. */
+	if (!set_up(&s))
+		return 0;
 	watch(&s);
 	finish(&s);
 	return target_finish(&s.target, "watch");

@@ -13,11 +13,12 @@
 	OPT_BOOLEAN('x', "execute", &(opt).execute, \
 		    "watch execution: PLACE is a function or an instruction"), \
 	OPT_PID('p', "pid", &(opt).pid, \
-		"watch all threads of a running process, which is not stopped"), \
+		"watch a running process (number or name), or one thread of it"), \
 	OPT_BOOLEAN('F', "flexible", &(opt).flexible, \
 		    "use flexible breakpoints: watch each place for a part of the time"), \
 	OPT_BOOLEAN(0, "children", &(opt).children, \
 		    "also watch the processes that the process starts"), \
+	OPT_BOOLEAN(0, "dry-run", &(opt).dry_run, "show the places, and watch nothing"), \
 	OPT_SECONDS('t', "time", &(opt).max_ns, "end after SECONDS"), \
 	OPT_STRING('o', "output", &(opt).out, "FILE", \
 		   "write the report to FILE instead of standard output"), \
@@ -29,17 +30,23 @@
 
 /* Lines of the usage that watch and stat have in common */
 #define WATCH_USAGE_PLACE \
-	"PLACE is SYMBOL[:LEN] or ADDRESS:LEN. SYMBOL is a variable or function, global", \
-	"or static, of the program or, if the program has none of that name, of a library", \
-	"that it is linked to.", \
-	"  counter           the whole variable, if it is 1, 2, 4 or 8 bytes long", \
-	"  counter:4         its first four bytes", \
-	"  table+0x20:8      eight bytes at an offset", \
-	"  bank.teller[2].n  a member, if the program has debug information", \
-	"  file.c:counter    the static variable of that source file", \
-	"  libx.so:counter   the variable of that library or program", \
-	"  0x404040:2        an address", \
-	"LEN is 1, 2, 4 or 8, and the address must be a multiple of it.", \
+	"PLACE is a variable or function, global or static, of the program or, if the", \
+	"program has none of that name, of a library that it is linked to; or an object", \
+	"that an expression of C names. Members and pointers need debug information.", \
+	"  counter              the whole variable", \
+	"  counter:4            its first four bytes", \
+	"  table+0x20:8         eight bytes at an offset", \
+	"  bank.teller[2].n     a member, or the bytes of a bit-field", \
+	"  head->next->n        pointers are followed once, when the watch begins", \
+	"  file.c:counter       the static variable of that source file", \
+	"  libx.so:counter      the variable of that library, which may be loaded later", \
+	"  main::calls          the static variable of a function", \
+	"  ns::Class::total     a name of C++ or Rust; the last parts do if they are unique", \
+	"  0x404040:2           an address", \
+	"  '(struct s *)0x7f00' the structure at an address", \
+	"LEN is 1, 2, 4 or 8, and the address must be a multiple of it, or with caps/max_length", \
+	"of the PMU in sysfs any length up to that. A thread-local variable is that of the", \
+	"thread -p names.", \
 	"", \
 	"Any number of places may be given if the kernel has flexible breakpoints. If they", \
 	"are more than the registers, or with -F, they are multiplexed on the registers", \

@@ -3,13 +3,15 @@
  * The debug registers of one CPU, and the way from a #DB to the event.
  *
  * There are two views of the registers.  The *wanted* view is what perf and the
- * kernel debugger ask for; install, uninstall and the debugger change only this
- * view.  The *hardware* view is what the registers contain and to which event a
- * hit belongs; #DB uses this view, and so does all code that restores the
- * registers.  sync_registers() brings the hardware in line with the wanted
- * view, once for each batch of changes:
+ * kernel debugger ask for; install, uninstall, change, repoint and the debugger
+ * change only this view, and mark the slot as dirty.  The *hardware* view is what
+ * the registers contain and to which event a hit belongs; #DB uses this view, and
+ * so does all code that loads the registers.  sync_registers() brings dirty slots
+ * in line with the wanted view, once for each batch of changes:
  *
  *  - a slot that stays is never disarmed;
+ *  - the slots of a breakpoint that has several change together, while all of those that
+ *    change are disarmed, so no hit is of pieces of two ranges;
  *  - a slot is disarmed before its address or mask changes and armed after, so
  *    it never fires with the address of one breakpoint and the control field of
  *    another;
@@ -21,13 +23,12 @@
  *  - #DB reads cpu_regs::reg[].event of slots that cpu_dr7_armed enables: the event
  *    of a slot is set before the slot is armed, and is ignored after the slot is
  *    disarmed.
- *  - Code in #DB or NMI that repoints a breakpoint publishes a version of it.
- *    It updates registers itself only if it did not interrupt an update of
- *    them.
+ *  - Code in #DB or NMI that repoints a breakpoint changes attr.bp_addr and marks
+ *    its slot as dirty. If it interrupted an update of the registers or an
+ *    open batch, it leaves the update to the interrupted code.
  *  - NMI reads cpu_dr7 to find out whether DR7 enables anything; see write_dr7().
- *  - The debugger has a list of wanted breakpoints of its own. If it
- *    interrupted an update of the registers, it makes that update run again
- *    (cpu_regs::stale).
+ *  - The debugger has a list of wanted breakpoints of its own. It marks all slots
+ *    as dirty.
  *
  * The value of DR7 shows whether other code uses the registers.  Code that must not
  * trap, or that uses the registers for something else, clears DR7 and loads it
@@ -36,6 +37,34 @@
  * register.  So the registers of a guest of KVM stay as they are, and DR7 is
  * never loaded with the control field of one breakpoint while an address or mask
  * register is that of another.
+ *
+ * Who writes what.  "perf" is install, uninstall and change, with interrupts off, but not in
+ * #DB or NMI; "repoint" is in any context; "update" is sync_registers(), in the context of
+ * perf, of repoint, or of the debugger that leaves; "load" is hw_breakpoint_load(), in the
+ * exit of #DB and NMI, after a guest of KVM or a suspend, and for the debugger that leaves:
+ *
+ *  word			set					cleared
+ *  cpu_dr7		update, before DR7			update, after DR7; load
+ *  cpu_dr7_armed	update, between cpu_dr7 and DR7		the same
+ *  cpu_dr7_changed	update that finds DR7 clear, debugger	load, before it reads the rest
+ *			that leaves, load in a load
+ *  wanted, piece	perf: event of a slot, then its bit in	perf: bit of a slot, then its
+ *			wanted.taken; update: a new address	event
+ *			of a repointed breakpoint
+ *  reg			update: all of a slot that is not	-
+ *			armed, what tells an equal or moved
+ *			breakpoint of one that is
+ *  armed_slots		update, after DR7			the same
+ *  mask		update and load, before the register	the same
+ *  dirty		perf, repoint, debugger that leaves	update, before it reads @wanted
+ *  busy: BUSY_BATCH	begin and change of perf		commit, end of change
+ *  busy: BUSY_SYNC	update					end of this update
+ *  busy: BUSY_DEBUGGER	debugger that enters			debugger that leaves
+ *  loading		load, unless in a load			end of this load
+ *  entered_suspended	debugger that enters			not used until it enters again
+ *
+ * hw_breakpoint_cpu_init() clears all of them but @wanted, as the code that was interrupted
+ * when a CPU went down does not continue.
  */
 
 #include <linux/bits.h>
@@ -59,8 +88,9 @@
 #include "hw_breakpoint.h"
 
 /**
- * struct bp_want - a breakpoint that is to be armed in a slot
- * @hw: the breakpoint; valid if bp_wants::taken has the bit of the slot
+ * struct bp_want - a breakpoint, or a piece of one, that is to be armed in a slot
+ * @hw: the breakpoint, or cpu_regs::piece of the slot; valid if bp_wants::taken has the bit
+ *	of the slot
  * @event: event of the breakpoint; NULL for a breakpoint of the kernel debugger, and if
  *	there is none
  */
@@ -81,13 +111,11 @@ struct bp_wants {
 
 /**
  * struct bp_reg - the hardware view of one slot
- * @armed_for: the breakpoint for which the slot is armed
+ * @armed_for: bp_want::hw for which the slot is armed
  * @event: event of the breakpoint, NULL for a breakpoint of the kernel debugger
  * @hw: copy of *@armed_for from the time when the slot was written
  *
- * Valid if the slot is armed.  If it is not, only @hw.address is valid, and
- * only if cpu_regs::known has the bit of the slot: the contents of the address
- * register.
+ * Valid if the slot is armed.
  */
 struct bp_reg {
 	const struct arch_hw_breakpoint	*armed_for;
@@ -98,35 +126,28 @@ struct bp_reg {
 /**
  * struct cpu_regs - the debug registers of a CPU
  * @wanted: the wanted view of perf, without the breakpoints of the debugger
+ * @piece: what is wanted in a slot of a breakpoint that needs several
  * @reg: the hardware view of each slot
- * @armed_slots: bitmap of the slots that are armed
- * @known: bitmap of the slots whose address register contains @reg.hw.address
+ * @armed_slots: bitmap of the slots that are armed; the slots of cpu_dr7_armed, except
+ *	during an update
  * @mask: contents of the address mask registers
- * @open: a batch is open: perf is changing @wanted
- * @stale: the wanted view has changed since the last update of the registers
- *	began
- * @syncing: an update of the registers is under way
- * @repointed: a breakpoint in @wanted may have a new version
- * @suspended: write no register: the code that cleared DR7 loads all of them
+ * @dirty: slots in which the views may differ, and DIRTY_ADDRESS; changed by single
+ *	instructions, because an NMI or #DB may change it, too
+ * @busy: BUSY_*: why the registers must not be brought in line now; code that
+ *	interrupts other code leaves it as it was
  * @loading: the registers are being loaded from @reg
- * @debugging: nesting depth of the kernel debugger on this CPU; the debugger
- *	may debug itself
  * @entered_suspended: DR7 was clear when the debugger was entered: the code that
  *	cleared it loads the registers
  */
 struct cpu_regs {
 	struct bp_wants			wanted;
+	struct arch_hw_breakpoint	piece[HBP_NUM];
 	struct bp_reg			reg[HBP_NUM];
 	unsigned int			armed_slots;
-	unsigned int			known;
 	u32				mask[HBP_NUM];
-	bool				open;
-	bool				stale;
-	bool				syncing;
-	bool				repointed;
-	bool				suspended;
+	unsigned int			dirty;
+	unsigned int			busy;
 	bool				loading;
-	unsigned int			debugging;
 	bool				entered_suspended;
 };
 
@@ -140,6 +161,16 @@ DEFINE_PER_CPU(unsigned long, cpu_dr7_armed);
 DEFINE_PER_CPU(bool, cpu_dr7_changed);
 
 #define ALL_SLOTS	(BIT(HBP_NUM) - 1)
+
+/* In cpu_regs::busy: a batch is open: perf is changing the wanted view. */
+#define BUSY_BATCH	BIT(0)
+/* An update of the registers is under way. */
+#define BUSY_SYNC	BIT(1)
+/* The kernel debugger runs; a multiple of this, because it may debug itself */
+#define BUSY_DEBUGGER	BIT(2)
+
+/* In cpu_regs::dirty: a breakpoint in one of the dirty slots may have a new address. */
+#define DIRTY_ADDRESS	BIT(HBP_NUM)
 
 #define for_each_slot(slot, slots)					\
 	for (unsigned int left = (slots);				\
@@ -157,10 +188,10 @@ static __always_inline void write_mask_msr(struct cpu_regs *regs, int slot, u32 
 	__wrmsr(msr, mask, 0);
 }
 
-static void write_mask(struct cpu_regs *regs, int slot, u32 mask)
+/* @suspended: as for sync_registers() */
+static void write_mask(struct cpu_regs *regs, int slot, u32 mask, bool suspended)
 {
-	/* If suspended, hw_breakpoint_load() writes masks of armed slots. */
-	if (unlikely(regs->suspended))
+	if (unlikely(suspended))
 		this_cpu_write(cpu_dr7_changed, true);
 	else
 		write_mask_msr(regs, slot, mask);
@@ -175,38 +206,19 @@ static void write_mask(struct cpu_regs *regs, int slot, u32 mask)
  * If other code has cleared DR7, that code may be about to write the old value:
  * leave the old value in cpu_dr7, until hw_breakpoint_load().
  */
-static void write_dr7(const struct cpu_regs *regs, unsigned long dr7)
+static __always_inline void write_dr7(unsigned long dr7, bool suspended)
 {
 	this_cpu_write(cpu_dr7, this_cpu_read(cpu_dr7) | dr7);
 	barrier();
 	this_cpu_write(cpu_dr7_armed, dr7);
 	barrier();
-	if (unlikely(regs->suspended)) {
+	if (unlikely(suspended)) {
 		this_cpu_write(cpu_dr7_changed, true);
 		return;
 	}
 	set_debugreg(dr7, 7);
 	barrier();
 	this_cpu_write(cpu_dr7, dr7);
-}
-
-static __always_inline void write_address(struct cpu_regs *regs, int slot,
-					  unsigned long address)
-{
-	struct bp_reg *reg = &regs->reg[slot];
-
-	if ((regs->known & BIT(slot)) && reg->hw.address == address)
-		return;
-
-	WRITE_ONCE(reg->hw.address, address);
-	barrier();
-	if (unlikely(regs->suspended)) {
-		regs->known &= ~BIT(slot);
-		this_cpu_write(cpu_dr7_changed, true);
-		return;
-	}
-	set_debugreg(address, slot);
-	regs->known |= BIT(slot);
 }
 
 /*
@@ -220,7 +232,6 @@ static __always_inline void load_armed_slot(struct cpu_regs *regs, int slot)
 	set_debugreg(reg->hw.address, slot);
 	if (unlikely(reg->hw.mask || regs->mask[slot]))
 		write_mask_msr(regs, slot, reg->hw.mask);
-	regs->known |= BIT(slot);
 }
 
 /*
@@ -248,7 +259,7 @@ static __always_inline void load_until_unchanged(struct cpu_regs *regs)
 			if (dr7_enabled(dr7, slot))
 				load_armed_slot(regs, slot);
 		}
-		if (likely(!regs->syncing))
+		if (likely(!(regs->busy & BUSY_SYNC)))
 			this_cpu_write(cpu_dr7, dr7);
 		barrier();
 		if (unlikely(this_cpu_read(cpu_dr7_changed)))
@@ -290,8 +301,10 @@ static bool dr7_is_suspended(void)
 {
 	unsigned long dr7;
 
+	if (!hw_breakpoint_active())
+		return false;
 	get_debugreg(dr7, 7);
-	return hw_breakpoint_active() && !(dr7 & DR7_ENABLE_ALL);
+	return !(dr7 & DR7_ENABLE_ALL);
 }
 
 /* ---- Updates of the hardware from the wanted view ---- */
@@ -311,28 +324,26 @@ static bool same_hw(const struct arch_hw_breakpoint *a,
 /*
  * Score of a slot for a breakpoint. The slot that is armed for it scores
  * highest. Next are slots that need not be disarmed first: one that is armed
- * for an equal breakpoint, then slots that are not armed. A slot scores higher
- * if its address register contains the address already.
+ * for an equal breakpoint, the one that it had last, then others that are not armed.
  */
 static int slot_score(const struct cpu_regs *regs, int slot,
 		      const struct arch_hw_breakpoint *hw)
 {
 	const struct bp_reg *reg = &regs->reg[slot];
-	bool address = (regs->known & BIT(slot)) && reg->hw.address == hw->address;
 
 	if (!(regs->armed_slots & BIT(slot)))
-		return 2 + address;
+		return 1 + (hw->slot == slot);
 	if (reg->armed_for == hw)
-		return 5;
-	return address && same_hw(&reg->hw, hw) ? 4 : address;
+		return 4;
+	return same_hw(&reg->hw, hw) ? 3 : 0;
 }
 
-/* Find the empty slot with the highest score, -1 if all slots are taken. */
-static int free_slot(const struct cpu_regs *regs, const struct bp_wants *wanted,
+/* Find the slot with the highest score that is not in @taken, -1 if there is none. */
+static int free_slot(const struct cpu_regs *regs, unsigned int taken,
 		     const struct arch_hw_breakpoint *hw)
 {
-	unsigned int free = ALL_SLOTS & ~wanted->taken;
 	int slot, score, best = -1, best_score = -1;
+	unsigned int free = ALL_SLOTS & ~taken;
 
 	/* Fast path: nothing is armed, so all slots score the same. */
 	if (free && !regs->armed_slots)
@@ -353,6 +364,8 @@ static void want(struct bp_wants *wanted, int slot,
 		 const struct arch_hw_breakpoint *hw, struct perf_event *event)
 {
 	wanted->slot[slot] = (struct bp_want) { .hw = hw, .event = event };
+	/* An NMI may use the event of a slot that is taken. */
+	barrier();
 	wanted->taken |= BIT(slot);
 }
 
@@ -367,316 +380,280 @@ static void add_debugger(const struct cpu_regs *regs, struct bp_wants *wanted)
 
 		if (!hw)
 			continue;
-		slot = free_slot(regs, wanted, hw);
+		slot = free_slot(regs, wanted->taken, hw);
 		if (slot >= 0)
 			want(wanted, slot, hw, NULL);
 	}
 }
 
-/* Inline with a constant @slot: instructions encode the register number. */
+/*
+ * Inline with a constant @slot: instructions encode the register number. The slot is not
+ * armed. Returns its bits of DR7.
+ */
 static __always_inline unsigned long load_slot(struct cpu_regs *regs, int slot,
-					       const struct bp_want *want, unsigned long dr7)
+					       const struct bp_want *want, bool suspended)
 {
 	const struct arch_hw_breakpoint *hw = want->hw;
 	struct bp_reg *reg = &regs->reg[slot];
 
-	write_address(regs, slot, hw->address);
-	reg->hw.mask = hw->mask;
-	reg->hw.ctl = hw->ctl;
+	if (likely(!suspended))
+		set_debugreg(hw->address, slot);
+	reg->hw = *hw;
 	reg->event = want->event;
 	reg->armed_for = hw;
-	if (unlikely(reg->hw.mask | regs->mask[slot]))
-		write_mask(regs, slot, reg->hw.mask);
+	if (unlikely(hw->mask | regs->mask[slot]))
+		write_mask(regs, slot, hw->mask, suspended);
 
-	return dr7_set(dr7, slot, reg->hw.ctl);
+	return dr7_bits(slot, hw->ctl);
 }
 
-/* Loads @slots, none of which is armed. Returns @dr7 with these enabled. */
 static __always_inline unsigned long load_slots(struct cpu_regs *regs,
 						const struct bp_wants *wanted,
-						unsigned int slots, unsigned long dr7)
+						unsigned int slots, bool suspended)
 {
+	unsigned long dr7 = DR7_EXACT;
+
 	BUILD_BUG_ON(HBP_NUM != 4);
 
 	if (slots & BIT(0))
-		dr7 = load_slot(regs, 0, &wanted->slot[0], dr7);
+		dr7 |= load_slot(regs, 0, &wanted->slot[0], suspended);
 	if (slots & BIT(1))
-		dr7 = load_slot(regs, 1, &wanted->slot[1], dr7);
+		dr7 |= load_slot(regs, 1, &wanted->slot[1], suspended);
 	if (slots & BIT(2))
-		dr7 = load_slot(regs, 2, &wanted->slot[2], dr7);
+		dr7 |= load_slot(regs, 2, &wanted->slot[2], suspended);
 	if (slots & BIT(3))
-		dr7 = load_slot(regs, 3, &wanted->slot[3], dr7);
+		dr7 |= load_slot(regs, 3, &wanted->slot[3], suspended);
 
 	return dr7;
 }
 
+/* Moves the breakpoint in @slot, which is armed. */
+static __always_inline void write_address(struct cpu_regs *regs, int slot,
+					  unsigned long address, bool suspended)
+{
+	WRITE_ONCE(regs->reg[slot].hw.address, address);
+	barrier();
+	if (unlikely(suspended))
+		this_cpu_write(cpu_dr7_changed, true);
+	else
+		set_debugreg(address, slot);
+}
+
+/*
+ * Returns true if @slot, which is armed, need not be disarmed: the same range is wanted
+ * there, possibly for another event, or only the address has changed.
+ */
+static __always_inline bool slot_stays(struct cpu_regs *regs, int slot,
+				       const struct bp_want *want, bool suspended)
+{
+	const struct arch_hw_breakpoint *hw = want->hw;
+	struct bp_reg *reg = &regs->reg[slot];
+	unsigned long address = hw->address;
+
+	if (!same_control(&reg->hw, hw))
+		return false;
+	if (reg->hw.address != address) {
+		/* If only the address changes, one write to DRn is atomic. */
+		if (reg->armed_for != hw || hw == &regs->piece[slot])
+			return false;
+		write_address(regs, slot, address, suspended);
+		return true;
+	}
+	/* A piece of another range */
+	if (unlikely(reg->hw.before != hw->before))
+		return false;
+	reg->event = want->event;
+	reg->armed_for = hw;
+
+	return true;
+}
+
 /* Resets the masks of @slots, none of which is armed. */
-static void clear_masks(struct cpu_regs *regs, unsigned int slots)
+static void clear_masks(struct cpu_regs *regs, unsigned int slots, bool suspended)
 {
 	int slot;
 
 	for_each_slot(slot, slots) {
 		if (regs->mask[slot])
-			write_mask(regs, slot, 0);
+			write_mask(regs, slot, 0, suspended);
 	}
 }
 
-/* Returns the bit of @slot if it can stay armed. Inline, see load_slot(). */
-static __always_inline unsigned int slot_stays(struct cpu_regs *regs, int slot,
-					       const struct bp_want *want)
+/* Returns cpu_dr7_armed without @leave; 0 if that leaves no slot. */
+static __always_inline unsigned long dr7_without(const struct cpu_regs *regs, unsigned int leave)
 {
-	const struct arch_hw_breakpoint *hw = want->hw;
-	struct bp_reg *reg = &regs->reg[slot];
-
-	if (!same_control(&reg->hw, hw))
-		return 0;
-	/* If only the address changes, one write to DRn is atomic. */
-	if (reg->armed_for == hw)
-		write_address(regs, slot, hw->address);
-	else if (reg->hw.address != hw->address)
-		return 0;
-	reg->event = want->event;
-	reg->armed_for = hw;
-
-	return BIT(slot);
-}
-
-/*
- * Returns which of @slots, all armed and wanted, need not be disarmed: the same
- * range is wanted there, possibly for another event, or only the address has
- * changed.
- */
-static noinline unsigned int slots_that_stay(struct cpu_regs *regs,
-					     const struct bp_wants *wanted,
-					     unsigned int slots)
-{
-	unsigned int stay = 0;
-
-	if (slots & BIT(0))
-		stay |= slot_stays(regs, 0, &wanted->slot[0]);
-	if (slots & BIT(1))
-		stay |= slot_stays(regs, 1, &wanted->slot[1]);
-	if (slots & BIT(2))
-		stay |= slot_stays(regs, 2, &wanted->slot[2]);
-	if (slots & BIT(3))
-		stay |= slot_stays(regs, 3, &wanted->slot[3]);
-
-	return stay;
-}
-
-/*
- * Three sets of slots: those that stay armed, those that have to be disarmed
- * (leave) and those in which a breakpoint has to be loaded (load). The last two
- * may overlap.
- */
-static noinline void change_slots(struct cpu_regs *regs, const struct bp_wants *wanted,
-				  unsigned int leave, unsigned int load)
-{
-	unsigned long dr7, armed = this_cpu_read(cpu_dr7_armed);
+	unsigned long dr7 = this_cpu_read(cpu_dr7_armed);
 	int slot;
 
-	dr7 = armed;
+	if (leave == regs->armed_slots)
+		return 0;
 	for_each_slot(slot, leave)
 		dr7 = dr7_clear(dr7, slot);
-
-	/* Disarm the armed slots that change. */
-	if (leave & load) {
-		armed = dr7;
-		write_dr7(regs, armed);
-	}
-
-	dr7 = load_slots(regs, wanted, load, dr7);
-	/* All events are set: arm the slots. */
-	barrier();
-	if (dr7 != armed)
-		write_dr7(regs, dr7);
-
-	regs->armed_slots = wanted->taken;
-	if (unlikely(hw_breakpoint_addr_mask_max))
-		clear_masks(regs, leave & ~load);
-}
-
-static __always_inline void change_registers(struct cpu_regs *regs,
-					     const struct bp_wants *wanted)
-{
-	unsigned int armed_slots = regs->armed_slots, taken = wanted->taken, stay;
-
-	stay = slots_that_stay(regs, wanted, taken & armed_slots);
-	/* If a breakpoint was moved, its address has been written. */
-	if (stay != (armed_slots | taken))
-		change_slots(regs, wanted, armed_slots & ~stay, taken & ~stay);
+	return dr7;
 }
 
 /*
- * load_slot() if nothing is armed, when the contents of no register are known, and
- * registers may be written.
+ * Of the slots in @dirty, some stay armed; the others have to be disarmed (leave), or a
+ * breakpoint has to be loaded in them (load), or both.
  */
-static __always_inline unsigned long load_first(struct cpu_regs *regs, int slot,
-						const struct bp_want *want)
+static __always_inline void sync_slots(struct cpu_regs *regs, const struct bp_wants *wanted,
+				       unsigned int dirty, bool suspended)
 {
-	const struct arch_hw_breakpoint *hw = want->hw;
-	struct bp_reg *reg = &regs->reg[slot];
+	unsigned int leave = dirty & regs->armed_slots, load = dirty & wanted->taken;
+	unsigned long dr7;
+	int slot;
 
-	set_debugreg(hw->address, slot);
-	reg->hw = *hw;
-	reg->event = want->event;
-	reg->armed_for = hw;
-	if (unlikely(hw->mask | regs->mask[slot]))
-		write_mask_msr(regs, slot, hw->mask);
+	for_each_slot(slot, leave & load) {
+		if (slot_stays(regs, slot, &wanted->slot[slot], suspended)) {
+			leave &= ~BIT(slot);
+			load &= ~BIT(slot);
+		}
+	}
+	if (!(leave | load))
+		return;
 
-	return dr7_bits(slot, hw->ctl);
-}
-
-static noinline unsigned long load_suspended(struct cpu_regs *regs,
-					     const struct bp_wants *wanted)
-{
-	return load_slots(regs, wanted, wanted->taken, DR7_EXACT);
-}
-
-/* Loads all slots; nothing is armed. */
-static __always_inline void load_all(struct cpu_regs *regs, const struct bp_wants *wanted)
-{
-	unsigned int taken = wanted->taken;
-	unsigned long dr7 = DR7_EXACT;
-
-	if (unlikely(regs->suspended)) {
-		dr7 = load_suspended(regs, wanted);
-	} else {
-		if (taken & BIT(0))
-			dr7 |= load_first(regs, 0, &wanted->slot[0]);
-		if (taken & BIT(1))
-			dr7 |= load_first(regs, 1, &wanted->slot[1]);
-		if (taken & BIT(2))
-			dr7 |= load_first(regs, 2, &wanted->slot[2]);
-		if (taken & BIT(3))
-			dr7 |= load_first(regs, 3, &wanted->slot[3]);
+	dr7 = dr7_without(regs, leave);
+	if (load) {
+		/* Disarm the slots that change. */
+		if (leave & load)
+			write_dr7(dr7, suspended);
+		dr7 |= load_slots(regs, wanted, load, suspended);
+		/* All events are set: arm the slots. */
 		barrier();
-		regs->known = taken;
 	}
+	write_dr7(dr7, suspended);
 
-	/* All events are set: arm the slots. */
-	barrier();
-	write_dr7(regs, dr7);
-	regs->armed_slots = taken;
+	regs->armed_slots = (regs->armed_slots & ~leave) | load;
+	if (unlikely(hw_breakpoint_addr_mask_max))
+		clear_masks(regs, leave & ~load, suspended);
 }
 
-/*
- * Fast paths: if nothing is armed, or nothing is wanted, there is nothing to
- * compare.  In a task switch, first nothing is wanted and then nothing is
- * armed.
- */
-static __always_inline void load_registers(struct cpu_regs *regs, const struct bp_wants *wanted)
-{
-	unsigned int taken = wanted->taken, armed_slots = regs->armed_slots;
-
-	if (armed_slots && taken) {
-		change_registers(regs, wanted);
-	} else if (taken) {
-		load_all(regs, wanted);
-	} else if (armed_slots) {
-		write_dr7(regs, 0);
-		regs->armed_slots = 0;
-		if (unlikely(hw_breakpoint_addr_mask_max))
-			clear_masks(regs, armed_slots);
-	}
-}
-
-static noinline void sync_with_debugger(struct cpu_regs *regs)
+static noinline void sync_with_debugger(struct cpu_regs *regs, bool suspended)
 {
 	struct bp_wants wanted = regs->wanted;
 
 	add_debugger(regs, &wanted);
-	load_registers(regs, &wanted);
+	sync_slots(regs, &wanted, ALL_SLOTS, suspended);
 }
 
-/* Without a copy: see bp_read_version(). */
-static __always_inline void apply_version(struct arch_hw_breakpoint *hw,
-					  const struct bp_versions *versions)
+/* The slots that @event, which needs several, has in the wanted view */
+static noinline unsigned int slots_of_pieces(const struct cpu_regs *regs,
+					     const struct perf_event *event)
 {
-	const struct bp_version *new;
-	unsigned long now;
+	unsigned int slots = 0;
+	int slot;
 
-	do {
-		now = READ_ONCE(versions->now);
-		barrier();
-		new = &versions->version[bp_version_index(now)];
-		/* May be overwritten meanwhile: see bp_read_version(). */
-		hw->address = data_race(new->hw.address);
-		hw->mask = data_race(new->hw.mask);
-		hw->ctl = data_race(new->hw.ctl);
-		barrier();
-	} while (now != READ_ONCE(versions->now));
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (regs->wanted.slot[slot].event == event)
+			slots |= BIT(slot);
+	}
+
+	return slots;
+}
+
+static __always_inline unsigned int slots_of(const struct cpu_regs *regs,
+					     const struct perf_event *event)
+{
+	if (unlikely(event->hw.info.before))
+		return slots_of_pieces(regs, event);
+	return BIT(event->hw.info.slot);
+}
+
+/* Divides the range of @event among its @slots. */
+static noinline void change_pieces(struct cpu_regs *regs, const struct perf_event *event,
+				   unsigned int slots)
+{
+	struct arch_hw_breakpoint piece = event->hw.info;
+	int slot;
+
+	for_each_slot(slot, slots) {
+		regs->piece[slot] = piece;
+		hw_breakpoint_previous_piece(&piece);
+	}
+}
+
+static noinline void apply_address_of_pieces(struct cpu_regs *regs, struct perf_event *event)
+{
+	hw_breakpoint_set_range(&event->hw.info, READ_ONCE(event->attr.bp_addr),
+				event->attr.bp_len);
+	change_pieces(regs, event, slots_of_pieces(regs, event));
+}
+
+/* See kernel/events/bp_wide.c: one word, so that no reader mixes two addresses. */
+static __always_inline void apply_address(struct cpu_regs *regs, struct perf_event *event)
+{
+	if (unlikely(event->hw.info.before))
+		apply_address_of_pieces(regs, event);
+	else
+		event->hw.info.address = READ_ONCE(event->attr.bp_addr);
 }
 
 /*
  * A repointed breakpoint in the wanted view changes only here, and not while
  * registers are written: an NMI that repoints a breakpoint then makes the
- * update run again.
+ * update run again.  Look at all slots: the NMI may have set DIRTY_ADDRESS before the
+ * update has cleared it, and the bit of its slot after that.
+ *
+ * Return: the slots of repointed breakpoints.
  */
-static noinline void apply_versions(struct cpu_regs *regs)
+static noinline unsigned int apply_addresses(struct cpu_regs *regs)
 {
+	unsigned int slots = 0;
 	int slot;
-
-	WRITE_ONCE(regs->repointed, false);
-	barrier();
 
 	for_each_slot(slot, regs->wanted.taken) {
 		struct perf_event *event = regs->wanted.slot[slot].event;
 
-		if (event->hw.info.repointed)
-			apply_version(&event->hw.info, event->hw.bp_versions);
+		if (event->hw.info.repointed) {
+			apply_address(regs, event);
+			slots |= BIT(slot);
+		}
+	}
+
+	return slots;
+}
+
+/*
+ * Brings the dirty slots in line with the wanted view: the only way in which breakpoints
+ * change in the registers.
+ * @suspended: write no register: the code that cleared DR7 loads all of them
+ *
+ * Update again if an NMI, a #DB or the debugger interrupted the update and made a
+ * change.
+ */
+static noinline void sync_registers(struct cpu_regs *regs, bool suspended)
+{
+	unsigned int dirty;
+
+	while ((dirty = READ_ONCE(regs->dirty))) {
+		WRITE_ONCE(regs->busy, BUSY_SYNC);
+		this_cpu_and(cpu_regs.dirty, ~dirty);
+		barrier();
+		if (unlikely(dirty & DIRTY_ADDRESS))
+			dirty |= apply_addresses(regs);
+		if (unlikely(kgdb_wants()))
+			sync_with_debugger(regs, suspended);
+		else
+			sync_slots(regs, &regs->wanted, dirty, suspended);
+		barrier();
+		WRITE_ONCE(regs->busy, 0);
 	}
 }
 
-static __always_inline void sync_registers(struct cpu_regs *regs)
+/*
+ * Marks @slots as dirty, and brings them in line; if the CPU is busy, the end of the batch
+ * or of the update does that, or hw_breakpoint_debugger_leave().
+ */
+static __always_inline void want_changed(struct cpu_regs *regs, unsigned int slots,
+					 bool suspended)
 {
-	if (unlikely(regs->repointed))
-		apply_versions(regs);
-
-	/* While nothing is armed KVM may load values and not restore ours. */
-	if (!this_cpu_read(cpu_dr7_armed))
-		regs->known = 0;
-
-	if (unlikely(kgdb_wants()))
-		sync_with_debugger(regs);
-	else
-		load_registers(regs, &regs->wanted);
-}
-
-static __always_inline void __sync_if_stale(struct cpu_regs *regs)
-{
-	/*
-	 * Update again if an NMI or the debugger interrupted the update and
-	 * made a change. While the debugger runs, leave the update to
-	 * hw_breakpoint_debugger_leave().
-	 */
-	if (regs->syncing || unlikely(regs->debugging))
-		return;
-
-	while (READ_ONCE(regs->stale)) {
-		WRITE_ONCE(regs->syncing, true);
-		WRITE_ONCE(regs->stale, false);
-		barrier();
-		sync_registers(regs);
-		barrier();
-		WRITE_ONCE(regs->syncing, false);
-	}
-}
-
-/* Out of line: called only outside of a batch, which is rare. */
-static noinline void sync_if_stale(struct cpu_regs *regs)
-{
-	__sync_if_stale(regs);
+	barrier();
+	this_cpu_or(cpu_regs.dirty, slots);
+	if (!regs->busy)
+		sync_registers(regs, suspended);
 }
 
 /* ---- For the PMU ---- */
-
-static void want_changed(struct cpu_regs *regs)
-{
-	WRITE_ONCE(regs->stale, true);
-	if (!regs->open)
-		sync_if_stale(regs);
-}
 
 /*
  * Returns true if the breakpoint can get the slot that it had last.  perf often
@@ -694,21 +671,52 @@ static __always_inline bool keeps_slot(const struct cpu_regs *regs,
 	       ((regs->armed_slots & bit) && regs->reg[hw->slot].armed_for == hw);
 }
 
+static __always_inline void installed(struct cpu_regs *regs, unsigned int slots,
+				      const struct perf_event *event)
+{
+	want_changed(regs, slots | (event->hw.info.repointed ? DIRTY_ADDRESS : 0), false);
+}
+
 static __always_inline void install(struct cpu_regs *regs, int slot, struct perf_event *event)
 {
-	struct arch_hw_breakpoint *hw = &event->hw.info;
+	want(&regs->wanted, slot, &event->hw.info, event);
+	installed(regs, BIT(slot), event);
+}
 
-	want(&regs->wanted, slot, hw, event);
-	if (unlikely(hw->repointed))
-		WRITE_ONCE(regs->repointed, true);
-	want_changed(regs);
+/* All or none: an NMI must not find some of the slots taken. */
+static int install_pieces(struct cpu_regs *regs, struct perf_event *event)
+{
+	struct arch_hw_breakpoint *hw = &event->hw.info, piece = *hw;
+	struct bp_wants *wanted = &regs->wanted;
+	unsigned int slots = 0;
+	int slot;
+
+	if (hweight32(wanted->taken) + hw_breakpoint_weight(hw) > HBP_NUM)
+		return -ENOSPC;
+
+	do {
+		slot = free_slot(regs, wanted->taken | slots, &piece);
+		regs->piece[slot] = piece;
+		wanted->slot[slot].hw = &regs->piece[slot];
+		wanted->slot[slot].event = event;
+		slots |= BIT(slot);
+	} while (hw_breakpoint_previous_piece(&piece));
+	hw->slot = slot;
+	barrier();
+	wanted->taken |= slots;
+	installed(regs, slots, event);
+
+	return 0;
 }
 
 /* Out of line, so that arch_install_hw_breakpoint() need not save registers. */
 static noinline int install_elsewhere(struct cpu_regs *regs, struct perf_event *event)
 {
-	int slot = free_slot(regs, &regs->wanted, &event->hw.info);
+	int slot;
 
+	if (event->hw.info.before)
+		return install_pieces(regs, event);
+	slot = free_slot(regs, regs->wanted.taken, &event->hw.info);
 	if (slot < 0)
 		return -ENOSPC;
 
@@ -724,87 +732,37 @@ int arch_install_hw_breakpoint(struct perf_event *event)
 
 	lockdep_assert_irqs_disabled();
 
-	if (unlikely(!keeps_slot(regs, hw)))
+	if (unlikely(hw->before || !keeps_slot(regs, hw)))
 		return install_elsewhere(regs, event);
 
 	install(regs, hw->slot, event);
 	return 0;
 }
 
-/*
- * Returns true if @hw is armed in its slot, the registers are in line with the wanted
- * view, and no interrupted code is about to change that.
- */
-static __always_inline bool is_in_line(const struct cpu_regs *regs,
-				       const struct arch_hw_breakpoint *hw)
-{
-	if (regs->open || regs->syncing || regs->stale || regs->debugging)
-		return false;
-	return (regs->armed_slots & BIT(hw->slot)) && regs->reg[hw->slot].armed_for == hw;
-}
-
-/* An NMI that repoints meanwhile leaves the registers to sync_if_stale(). */
-static __always_inline void begin_move(struct cpu_regs *regs)
-{
-	WRITE_ONCE(regs->syncing, true);
-	barrier();
-}
-
-static __always_inline void end_move(struct cpu_regs *regs)
-{
-	barrier();
-	WRITE_ONCE(regs->syncing, false);
-	barrier();
-	if (unlikely(READ_ONCE(regs->stale)))
-		sync_if_stale(regs);
-}
-
-/*
- * Does what sync_registers() would do if only the address of @event, which is armed, has
- * changed.  Returns false, and does nothing, if more than that may have changed.
- */
-static __always_inline bool move_armed(struct cpu_regs *regs, struct perf_event *event)
-{
-	struct arch_hw_breakpoint *hw = &event->hw.info;
-
-	if (!is_in_line(regs, hw))
-		return false;
-
-	begin_move(regs);
-	apply_version(hw, event->hw.bp_versions);
-	if (likely(same_control(hw, &regs->reg[hw->slot].hw)))
-		write_address(regs, hw->slot, hw->address);
-	else
-		WRITE_ONCE(regs->stale, true);
-	end_move(regs);
-
-	return true;
-}
-
 void arch_hw_breakpoint_repoint(struct perf_event *event)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
-	bool suspended = regs->suspended;
 
 	WRITE_ONCE(event->hw.info.repointed, true);
-
 	/*
 	 * In #DB and NMI, where DR7 is clear, do not arm: a watched access
 	 * would trap within the trap. The exit path loads the registers.
 	 */
-	WRITE_ONCE(regs->suspended, dr7_is_suspended());
-	barrier();
-	if (!move_armed(regs, event)) {
-		WRITE_ONCE(regs->repointed, true);
-		want_changed(regs);
-	}
-	barrier();
-	WRITE_ONCE(regs->suspended, suspended);
+	want_changed(regs, slots_of(regs, event) | DIRTY_ADDRESS, dr7_is_suspended());
+}
+
+static noinline void forget_pieces(struct cpu_regs *regs, unsigned int slots)
+{
+	int slot;
+
+	for_each_slot(slot, slots)
+		regs->wanted.slot[slot].event = NULL;
 }
 
 void arch_uninstall_hw_breakpoint(struct perf_event *event)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
+	unsigned int slots = slots_of(regs, event);
 	int slot = event->hw.info.slot;
 
 	lockdep_assert_irqs_disabled();
@@ -812,72 +770,44 @@ void arch_uninstall_hw_breakpoint(struct perf_event *event)
 	if (WARN_ON_ONCE(regs->wanted.slot[slot].event != event))
 		return;
 
-	regs->wanted.taken &= ~BIT(slot);
+	regs->wanted.taken &= ~slots;
 	/* An NMI may use the event of a slot that is taken. */
 	barrier();
 	regs->wanted.slot[slot].event = NULL;
-	want_changed(regs);
-}
-
-/* In a batch of its own, unless one is open: an NMI must not apply half of the change. */
-static noinline void change_in_batch(struct cpu_regs *regs, struct arch_hw_breakpoint *to,
-				     const struct arch_hw_breakpoint *hw)
-{
-	bool open = regs->open;
-
-	WRITE_ONCE(regs->open, true);
-	barrier();
-	arch_hw_breakpoint_copy(to, hw);
-	barrier();
-	WRITE_ONCE(regs->open, open);
-	want_changed(regs);
-}
-
-/*
- * Does what sync_registers() would do if only @to, which is armed, has changed to @hw:
- * the slot is off while its address, mask and control field change.
- */
-static noinline void change_armed(struct cpu_regs *regs, struct arch_hw_breakpoint *to,
-				  const struct arch_hw_breakpoint *hw)
-{
-	unsigned long dr7 = dr7_clear(this_cpu_read(cpu_dr7_armed), to->slot);
-
-	write_dr7(regs, dr7);
-	arch_hw_breakpoint_copy(to, hw);
-	dr7 = load_slot(regs, to->slot, &regs->wanted.slot[to->slot], dr7);
-	barrier();
-	write_dr7(regs, dr7);
+	if (unlikely(event->hw.info.before))
+		forget_pieces(regs, slots);
+	want_changed(regs, slots, false);
 }
 
 void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_breakpoint *hw)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 	struct arch_hw_breakpoint *to = &event->hw.info;
+	unsigned int busy = regs->busy, slots;
 
 	lockdep_assert_irqs_disabled();
 	WARN_ON_ONCE(regs->wanted.slot[to->slot].event != event);
 
-	if (unlikely(!is_in_line(regs, to))) {
-		change_in_batch(regs, to, hw);
-		return;
-	}
-
-	begin_move(regs);
-	/* Fast path: one write to DRn is atomic. */
-	if (same_control(to, hw)) {
-		to->address = hw->address;
-		write_address(regs, to->slot, hw->address);
-	} else {
-		change_armed(regs, to, hw);
-	}
-	end_move(regs);
+	/* In a batch of its own, unless one is open: the debugger must not arm half of it. */
+	WRITE_ONCE(regs->busy, busy | BUSY_BATCH);
+	barrier();
+	to->address = hw->address;
+	to->mask = hw->mask;
+	to->ctl = hw->ctl;
+	to->before = hw->before;
+	slots = slots_of(regs, event);
+	if (unlikely(to->before))
+		change_pieces(regs, event, slots);
+	barrier();
+	WRITE_ONCE(regs->busy, busy);
+	want_changed(regs, slots, false);
 }
 
 void arch_hw_breakpoint_begin(void)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
-	WRITE_ONCE(regs->open, true);
+	WRITE_ONCE(regs->busy, regs->busy | BUSY_BATCH);
 	barrier();
 }
 
@@ -886,8 +816,9 @@ void arch_hw_breakpoint_commit(void)
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
 	barrier();
-	WRITE_ONCE(regs->open, false);
-	__sync_if_stale(regs);
+	WRITE_ONCE(regs->busy, regs->busy & ~BUSY_BATCH);
+	if (likely(!regs->busy))
+		sync_registers(regs, false);
 }
 
 /* ---- Interface for other users of the registers ---- */
@@ -897,9 +828,8 @@ void hw_breakpoint_restore(void)
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
 	set_debugreg(DR6_RESERVED, 6);
-	regs->known = 0;
 	/* Nothing may be armed while the debugger runs. */
-	if (!WARN_ON_ONCE(regs->debugging))
+	if (!WARN_ON_ONCE(regs->busy >= BUSY_DEBUGGER))
 		hw_breakpoint_load();
 }
 EXPORT_SYMBOL_GPL(hw_breakpoint_restore);
@@ -922,18 +852,15 @@ void hw_breakpoint_cpu_init(void)
 	memset(regs->reg, 0, sizeof(regs->reg));
 	regs->armed_slots = 0;
 	/* Code that was interrupted when the CPU went down does not continue. */
-	regs->open = false;
-	regs->syncing = false;
-	regs->suspended = false;
+	regs->busy = 0;
 	regs->loading = false;
-	regs->debugging = 0;
 	regs->entered_suspended = false;
 	/* Reset clears the address registers, but not the masks. */
-	clear_masks(regs, ALL_SLOTS);
+	clear_masks(regs, ALL_SLOTS, false);
 	this_cpu_write(cpu_dr7_armed, 0);
 	this_cpu_write(cpu_dr7_changed, false);
 	this_cpu_write(cpu_dr7, 0);
-	want_changed(regs);
+	want_changed(regs, ALL_SLOTS, false);
 }
 
 /* ---- For the kernel debugger ---- */
@@ -942,13 +869,9 @@ void hw_breakpoint_debugger_enter(void)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 
-	if (regs->debugging) {
-		regs->debugging++;
-		return;
-	}
-
-	regs->entered_suspended = dr7_is_suspended();
-	WRITE_ONCE(regs->debugging, 1);
+	if (regs->busy < BUSY_DEBUGGER)
+		regs->entered_suspended = dr7_is_suspended();
+	WRITE_ONCE(regs->busy, regs->busy + BUSY_DEBUGGER);
 	barrier();
 	hw_breakpoint_disable();
 }
@@ -956,13 +879,13 @@ void hw_breakpoint_debugger_enter(void)
 /* Number of slots that perf leaves; in an open batch it may still take every slot. */
 static unsigned int slots_left(const struct cpu_regs *regs)
 {
-	return regs->open ? 0 : HBP_NUM - hweight32(regs->wanted.taken);
+	return regs->busy & BUSY_BATCH ? 0 : HBP_NUM - hweight32(regs->wanted.taken);
 }
 
 /*
  * Returns true in an NMI, #DB or #MC that began in the kernel.  The debugger runs on the
- * stack of the exception that entered it.  32-bit kernels have no such stacks: there a #DB
- * may interrupt a #DB, because it does not overwrite its frame.
+ * stack of the exception that entered it.  32-bit kernels and Xen have no such stacks: there a
+ * #DB may interrupt a #DB, because it does not overwrite its frame.
  */
 static bool on_exception_stack(void)
 {
@@ -977,26 +900,18 @@ static bool on_exception_stack(void)
 unsigned int hw_breakpoint_debugger_leave(void)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
-	bool suspended = regs->suspended;
 
-	if (!regs->debugging) {
-		want_changed(regs);
+	if (regs->busy < BUSY_DEBUGGER) {
+		want_changed(regs, ALL_SLOTS, false);
 		return slots_left(regs);
 	}
-	if (regs->debugging > 1) {
-		regs->debugging--;
+	WRITE_ONCE(regs->busy, regs->busy - BUSY_DEBUGGER);
+	if (regs->busy >= BUSY_DEBUGGER)
 		return HBP_NUM;
-	}
 
 	/* Update struct cpu_regs, then load all registers from it. */
-	WRITE_ONCE(regs->suspended, true);
-	WRITE_ONCE(regs->debugging, 0);
-	if (!regs->syncing)
-		regs->known = 0;
+	want_changed(regs, ALL_SLOTS, true);
 	barrier();
-	want_changed(regs);
-	barrier();
-	WRITE_ONCE(regs->suspended, suspended);
 
 	/*
 	 * If the debugger interrupted code that had cleared DR7, such as an NMI or
@@ -1025,6 +940,7 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 				       bool only)
 {
 	bool execute = dr7_ctl_rw(reg->hw.ctl) == DR_RW_EXECUTE;
+	unsigned long address = reg->hw.address - reg->hw.before;
 
 	/*
 	 * Ignore a slot that is not armed any more.  If its breakpoint faulted on
@@ -1057,9 +973,28 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 		return;
 	*dr6 &= ~(DR_TRAP0 << slot);
 	if (reg->event && only)
-		perf_bp_event_only(reg->event, reg->hw.address, regs);
+		perf_bp_event_only(reg->event, address, regs);
 	else if (reg->event)
-		perf_bp_event_at(reg->event, reg->hw.address, regs);
+		perf_bp_event_at(reg->event, address, regs);
+}
+
+/* Returns the bits of DR6 by which a slot reports the hit that a lower one reports, too. */
+static unsigned long hits_of_other_pieces(const struct bp_reg *reg, unsigned long hits,
+					  unsigned long armed)
+{
+	unsigned long other = 0;
+	int slot, lower;
+
+	for_each_slot(slot, hits) {
+		for (lower = 0; lower < slot; lower++) {
+			if ((hits & BIT(lower)) && reg[slot].event &&
+			    reg[slot].event == reg[lower].event &&
+			    dr7_enabled(armed, slot) && dr7_enabled(armed, lower))
+				other |= DR_TRAP0 << slot;
+		}
+	}
+
+	return other;
 }
 
 /* Copies all slots first: a handler may change the slots that come later. */
@@ -1068,12 +1003,17 @@ static noinline void handle_hits(const struct cpu_regs *cpu, struct pt_regs *reg
 				 unsigned long armed)
 {
 	struct bp_reg was[HBP_NUM] __uninitialized;
+	unsigned long other;
+	bool only;
 	int slot;
 
 	for_each_slot(slot, hits)
 		was[slot] = cpu->reg[slot];
-	for_each_slot(slot, hits)
-		handle_hit(regs, dr6, slot, armed, &was[slot], false);
+	other = hits_of_other_pieces(was, hits, armed);
+	*dr6 &= ~other;
+	only = is_power_of_2(*dr6);
+	for_each_slot(slot, hits & ~other)
+		handle_hit(regs, dr6, slot, armed, &was[slot], only);
 }
 
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)

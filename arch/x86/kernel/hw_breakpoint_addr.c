@@ -188,6 +188,53 @@ static bool runs_in_entry(unsigned long addr)
 	return false;
 }
 
+/* ---- Pieces of a range ---- */
+
+/* The longest piece: that of a register, with an address mask if there are masks. */
+static unsigned long max_piece(void)
+{
+	return hw_breakpoint_addr_mask_max ? hw_breakpoint_max_length : sizeof(long);
+}
+
+/*
+ * Aligned powers of two, each as large as possible, are the fewest pieces that cover a range
+ * exactly, from whichever end they are computed.
+ */
+void hw_breakpoint_set_range(struct arch_hw_breakpoint *hw, unsigned long addr,
+			     unsigned long len)
+{
+	unsigned long end = addr + len;
+	unsigned long bytes = min(rounddown_pow_of_two(len), max_piece());
+
+	/* 0 is the end of the address space, which any power of two divides. */
+	if (end)
+		bytes = min(bytes, 1UL << __ffs(end));
+
+	hw->address = end - bytes;
+	hw->mask = bytes > sizeof(long) ? bytes - 1 : 0;
+	hw->ctl = dr7_ctl_rw(hw->ctl) | (hw->mask ? DR_LEN_1 : dr7_len(bytes));
+	hw->before = len - bytes;
+}
+
+bool hw_breakpoint_previous_piece(struct arch_hw_breakpoint *piece)
+{
+	if (!piece->before)
+		return false;
+	hw_breakpoint_set_range(piece, piece->address - piece->before, piece->before);
+	return true;
+}
+
+/* Out of line: most breakpoints are one piece. */
+noinline unsigned int hw_breakpoint_pieces(const struct arch_hw_breakpoint *hw)
+{
+	struct arch_hw_breakpoint piece = *hw;
+	unsigned int n = 1;
+
+	while (hw_breakpoint_previous_piece(&piece))
+		n++;
+	return n;
+}
+
 /* ---- Translation of attributes ---- */
 
 /* x86 has one length of instruction breakpoints, for which users give sizeof(long). */
@@ -201,23 +248,41 @@ static __always_inline int parse_execute(const struct perf_event_attr *attr,
 	return 0;
 }
 
+static bool is_aligned_power_of_2(const struct perf_event_attr *attr)
+{
+	return is_power_of_2(attr->bp_len) && IS_ALIGNED(attr->bp_addr, attr->bp_len);
+}
+
+/* Ranges that are too long for pieces require address masks. */
+static int parse_masked(const struct perf_event_attr *attr, struct arch_hw_breakpoint *hw)
+{
+	if (!is_aligned_power_of_2(attr))
+		return -EINVAL;
+	if (attr->bp_len - 1 > hw_breakpoint_addr_mask_max)
+		return -EOPNOTSUPP;
+	hw->mask = attr->bp_len - 1;
+	return 0;
+}
+
+/* Out of line: most ranges are one piece without a mask. */
+static noinline int parse_range(const struct perf_event_attr *attr,
+				struct arch_hw_breakpoint *hw)
+{
+	if (attr->bp_len > hw_breakpoint_max_length)
+		return parse_masked(attr, hw);
+
+	hw_breakpoint_set_range(hw, attr->bp_addr, attr->bp_len);
+	return hw_breakpoint_weight(hw) <= HBP_NUM ? 0 : -EINVAL;
+}
+
 static __always_inline int parse_data(const struct perf_event_attr *attr, unsigned int rw,
 				      struct arch_hw_breakpoint *hw)
 {
-	if (!is_power_of_2(attr->bp_len) ||
-	    !IS_ALIGNED(attr->bp_addr, attr->bp_len))
-		return -EINVAL;
-
-	if (attr->bp_len <= sizeof(long)) {
-		hw->ctl = dr7_len(attr->bp_len) | rw;
-		return 0;
-	}
-
-	/* Longer ranges require address masks. */
-	if (attr->bp_len - 1 > hw_breakpoint_addr_mask_max)
-		return -EOPNOTSUPP;
 	hw->ctl = DR_LEN_1 | rw;
-	hw->mask = attr->bp_len - 1;
+	if (unlikely(attr->bp_len > sizeof(long) || !is_aligned_power_of_2(attr)))
+		return parse_range(attr, hw);
+
+	hw->ctl = dr7_len(attr->bp_len) | rw;
 	return 0;
 }
 
@@ -262,15 +327,26 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 	return err;
 }
 
-static int move_execute(unsigned long addr, struct arch_hw_breakpoint *to)
+static int parse_at(unsigned long addr, unsigned long len, u32 type,
+		    struct arch_hw_breakpoint *to)
 {
 	const struct perf_event_attr attr = {
 		.bp_addr	= addr,
-		.bp_len		= sizeof(long),
-		.bp_type	= HW_BREAKPOINT_X,
+		.bp_len		= len,
+		.bp_type	= type,
 	};
 
 	return hw_breakpoint_arch_parse(NULL, &attr, to);
+}
+
+/* Out of line, as parse_range() */
+static noinline int move_range(const struct arch_hw_breakpoint *hw, unsigned long addr,
+			       struct arch_hw_breakpoint *to)
+{
+	bool writes = dr7_ctl_rw(hw->ctl) == DR_RW_WRITE;
+
+	return parse_at(addr, hw->before + watched_bytes(hw),
+			writes ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW, to);
 }
 
 int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
@@ -279,10 +355,10 @@ int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long a
 	unsigned long last = watched_bytes(hw) - 1;
 
 	if (dr7_ctl_rw(hw->ctl) == DR_RW_EXECUTE)
-		return move_execute(addr, to);
+		return parse_at(addr, sizeof(long), HW_BREAKPOINT_X, to);
 	/* An aligned range does not wrap. */
-	if (addr & last)
-		return -EINVAL;
+	if (unlikely((addr & last) | hw->before))
+		return move_range(hw, addr, to);
 
 	/* Before the call: then no register has to be saved. */
 	*to = (struct arch_hw_breakpoint) {
@@ -302,12 +378,14 @@ int hw_breakpoint_debugger_parse(const struct perf_event_attr *attr,
 
 	if (!err && is_kernel_execute(attr) && runs_in_entry(attr->bp_addr))
 		err = -EINVAL;
+	if (!err && hw_breakpoint_weight(hw) > 1)
+		err = -EINVAL;
 	return err;
 }
 
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw)
 {
-	/* Without a mask a range has at most 8 bytes. */
+	/* The last piece has the highest addresses. Without a mask it has at most 8 bytes. */
 	if (likely(!hw->mask && hw->address <= TASK_SIZE_MAX - 8))
 		return 0;
 	/* An aligned range does not wrap. */

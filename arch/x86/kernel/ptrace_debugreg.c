@@ -68,11 +68,6 @@ static void ptrace_triggered(struct perf_event *bp,
 	}
 }
 
-bool arch_is_ptrace_breakpoint(const struct perf_event *bp)
-{
-	return READ_ONCE(bp->overflow_handler) == ptrace_triggered;
-}
-
 /* ---- From registers to attributes ---- */
 
 static int fill_type(struct perf_event_attr *attr, unsigned int ctl)
@@ -80,6 +75,9 @@ static int fill_type(struct perf_event_attr *attr, unsigned int ctl)
 	attr->bp_len = dr7_ctl_bytes(ctl);
 	/* The code of 8 bytes is undefined on 32-bit processors. */
 	if (attr->bp_len > sizeof(long))
+		return -EINVAL;
+	/* A virtual register is one register: it cannot watch several pieces. */
+	if (!IS_ALIGNED(attr->bp_addr, attr->bp_len))
 		return -EINVAL;
 
 	switch (dr7_ctl_rw(ctl)) {

@@ -14,6 +14,9 @@
 #define HBP_NUM			4
 #define hw_breakpoint_slots(class)	(HBP_NUM)
 
+/* The longest range that breakpoints watch without address masks, if it is aligned */
+#define hw_breakpoint_max_length	(HBP_NUM * sizeof(long))
+
 /* exc_debug() reports hits: no die notifier */
 #define hw_breakpoint_exceptions_notify	NULL
 
@@ -29,17 +32,39 @@ struct task_struct;
  * @mask: value of the address mask register of AMD processors: address bits
  *	that are ignored
  * @ctl: control field for DR7; see <asm/dr7.h>
- * @slot: slot that the breakpoint has, or had last
- * @repointed: the event was repointed: hw.bp_versions has the current values of
- *	the fields above, see arch_hw_breakpoint_repoint()
+ * @before: number of bytes of the watched range below @address
+ * @slot: slot that the breakpoint has, or had last; if it has several, one of them; a new
+ *	translation has slot 0
+ * @repointed: the event was repointed: attr.bp_addr has the current value of
+ *	@address, see arch_hw_breakpoint_repoint()
+ *
+ * A range that no register takes as a whole is divided into aligned pieces, which have a
+ * register each.  The translation has the last piece, the one with the highest addresses;
+ * the others follow from it, see hw_breakpoint_previous_piece().
  */
 struct arch_hw_breakpoint {
 	unsigned long	address;
 	u32		mask;
 	u8		ctl;
+	u8		before;
 	u8		slot;
 	bool		repointed;
 };
+
+unsigned int hw_breakpoint_pieces(const struct arch_hw_breakpoint *hw);
+
+#define hw_breakpoint_weight hw_breakpoint_weight
+/**
+ * hw_breakpoint_weight - number of registers that a breakpoint needs
+ * @hw: translation by hw_breakpoint_arch_parse()
+ *
+ * Context: Any.
+ * Return: 1 to HBP_NUM.
+ */
+static inline unsigned int hw_breakpoint_weight(const struct arch_hw_breakpoint *hw)
+{
+	return likely(!hw->before) ? 1 : hw_breakpoint_pieces(hw);
+}
 
 /**
  * hw_breakpoint_arch_parse - check attributes and translate them
@@ -48,9 +73,9 @@ struct arch_hw_breakpoint {
  * @hw: the translation
  *
  * Context: Any.
- * Return: 0; -EINVAL for invalid attributes and for a range that the entry code
- * of #DB accesses, where a breakpoint would trap for ever; -EOPNOTSUPP for a
- * length that this processor does not support.
+ * Return: 0; -EINVAL for invalid attributes, for a range that HBP_NUM registers do not
+ * cover exactly, and for one that the entry code of #DB accesses, where a breakpoint
+ * would trap for ever; -EOPNOTSUPP for a length that this processor does not support.
  */
 int hw_breakpoint_arch_parse(struct perf_event *bp,
 			     const struct perf_event_attr *attr,
@@ -66,16 +91,16 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 int arch_check_bp_in_kernelspace(struct arch_hw_breakpoint *hw);
 
 /**
- * arch_install_hw_breakpoint - assign a slot of this CPU to a breakpoint
- * @bp: the breakpoint
+ * arch_install_hw_breakpoint - assign slots of this CPU to a breakpoint
+ * @bp: the breakpoint, which needs hw_breakpoint_weight() slots
  *
  * Context: Interrupts off.
- * Return: 0, or -ENOSPC if all slots are assigned to others.
+ * Return: 0, or -ENOSPC if too many slots are assigned to others.
  */
 int arch_install_hw_breakpoint(struct perf_event *bp);
 
 /**
- * arch_uninstall_hw_breakpoint - remove a breakpoint from its slot
+ * arch_uninstall_hw_breakpoint - remove a breakpoint from its slots
  * @bp: the breakpoint
  *
  * Context: Interrupts off.
@@ -84,11 +109,11 @@ void arch_uninstall_hw_breakpoint(struct perf_event *bp);
 
 #define arch_hw_breakpoint_repoint arch_hw_breakpoint_repoint
 /**
- * arch_hw_breakpoint_repoint - apply the current version of bp->hw.bp_versions
+ * arch_hw_breakpoint_repoint - apply a new bp->attr.bp_addr
  * @bp: a member of a kernel-wide set, of this CPU
  *
  * If the caller interrupted an update of the registers, or a batch is open, that
- * update or arch_hw_breakpoint_commit() applies the version.
+ * update or arch_hw_breakpoint_commit() applies the address.
  *
  * Context: Any; interrupts off.
  */
@@ -97,8 +122,8 @@ void arch_hw_breakpoint_repoint(struct perf_event *bp);
 #define arch_hw_breakpoint_change arch_hw_breakpoint_change
 /**
  * arch_hw_breakpoint_change - change an installed breakpoint
- * @bp: the breakpoint, which keeps its slot
- * @hw: its new translation
+ * @bp: the breakpoint, which keeps its slots
+ * @hw: its new translation, which needs the same number of slots
  *
  * If a batch is open, arch_hw_breakpoint_commit() writes the registers. An NMI sees
  * all of the change or nothing.
@@ -106,22 +131,6 @@ void arch_hw_breakpoint_repoint(struct perf_event *bp);
  * Context: Interrupts off.
  */
 void arch_hw_breakpoint_change(struct perf_event *bp, const struct arch_hw_breakpoint *hw);
-
-#define arch_hw_breakpoint_copy arch_hw_breakpoint_copy
-/**
- * arch_hw_breakpoint_copy - give a breakpoint a translation
- * @to: the breakpoint, not installed; it keeps its slot
- * @from: the translation by hw_breakpoint_arch_parse(), for any event
- *
- * Context: Any.
- */
-static inline void arch_hw_breakpoint_copy(struct arch_hw_breakpoint *to,
-					   const struct arch_hw_breakpoint *from)
-{
-	to->address = from->address;
-	to->mask = from->mask;
-	to->ctl = from->ctl;
-}
 
 #define arch_hw_breakpoint_begin arch_hw_breakpoint_begin
 /**
@@ -152,14 +161,9 @@ void arch_hw_breakpoint_commit(void);
  */
 void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state);
 
-#define arch_is_ptrace_breakpoint arch_is_ptrace_breakpoint
-/**
- * arch_is_ptrace_breakpoint - check whether a task's debugger set a breakpoint
- * @bp: the breakpoint
- *
- * Return: true if it implements a virtual debug register.
- */
-bool arch_is_ptrace_breakpoint(const struct perf_event *bp);
+/* Hits of data breakpoints are reported after the access. */
+#define arch_hw_breakpoint_after_access()	true
+#define arch_hw_breakpoint_irqs_off(regs)	regs_irqs_disabled(regs)
 
 #define ptrace_drop_disabled_hw_breakpoints ptrace_drop_disabled_hw_breakpoints
 /**
@@ -194,7 +198,7 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6);
  *
  * Like hw_breakpoint_arch_parse(), but refuses kernel instructions only in code
  * that the entry and exit of #DB run while DR7 is armed, and not on the whole
- * kprobe blacklist.
+ * kprobe blacklist; and accepts only a range that one slot takes.
  *
  * Context: Any.
  * Return: 0, -EINVAL or -EOPNOTSUPP.

@@ -350,11 +350,10 @@ static void repoint_in_debugger_arms_nothing(struct kunit *test)
 
 	set = register_wide_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[1]);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
-	attr = dr_test_watch(&dr_test_words[1], 4, HW_BREAKPOINT_RW);
 
 	local_irq_disable();
 	hw_breakpoint_debugger_enter();
-	err = modify_wide_hw_breakpoint_local(*this_cpu_ptr(set), &attr);
+	err = modify_wide_hw_breakpoint_local(set, (unsigned long)&dr_test_words[1], NULL);
 	dr_test_read_regs(&inside);
 	silent = dr_test_write_hits(f, 1);
 	hw_breakpoint_debugger_leave();
@@ -478,14 +477,14 @@ static void debugger_breakpoint_is_disarmed_while_accounting_is_locked(struct ku
 	set = kgdb_set_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
 	hw_breakpoint_debugger_leave();
 	dr_test_read_regs(&armed);
-	raw_spin_lock(&bp_machine.lock);
+	raw_spin_lock(&bp_machine.global.lock);
 	hw_breakpoint_debugger_enter();
 	refused = kgdb_set_hw_break(addr + 8, 8, BP_WRITE_WATCHPOINT);
 	removed = kgdb_remove_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
 	again = kgdb_remove_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
 	hw_breakpoint_debugger_leave();
 	dr_test_read_regs(&gone);
-	raw_spin_unlock(&bp_machine.lock);
+	raw_spin_unlock(&bp_machine.global.lock);
 	local_irq_enable();
 
 	KUNIT_EXPECT_EQ(test, set, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of breakpoints that a task, an interrupt and an NMI repoint at the same
- * time, on one CPU or on all: each of them reads one whole version, and one whole
- * version is left.
+ * time, on one CPU or on all: each of them reads an address that was set, and the CPU
+ * watches the address of the last one.
  */
 
 #include <linux/irq_work.h>
@@ -10,7 +10,7 @@
 #include <asm/apic.h>
 #include <asm/nmi.h>
 
-#include "../../../../kernel/events/bp_repoint_wide_test.h"
+#include "../../../../kernel/events/bp_wide_test.h"
 #include "../../../../kernel/events/hw_breakpoint_test.h"
 
 /* ---- One CPU ---- */
@@ -27,28 +27,15 @@ struct nest {
 
 static struct nest nest;
 
-/* Odd words are watched with half their length, to tell versions apart. */
-static struct perf_event_attr word_of(unsigned int i)
-{
-	struct perf_event_attr attr = bp_test_watch(&bp_test_words[i % 16], HW_BREAKPOINT_W);
-
-	if (i & 1)
-		attr.bp_len = 4;
-	return attr;
-}
-
 static void read_and_repoint(void)
 {
-	struct perf_event *bp = bp_test_event_on(nest.set, raw_smp_processor_id());
-	struct perf_event_attr attr = word_of(nest.next++ * 7);
-	struct hw_breakpoint_range range;
+	unsigned long addr = (unsigned long)&bp_test_words[nest.next++ * 7 % 16];
 	unsigned int i;
 
-	read_wide_hw_breakpoint_local(bp, &range);
-	i = (unsigned long *)range.addr - bp_test_words;
-	if (i >= 16 || range.len != (i & 1 ? 4 : 8))
+	i = (unsigned long *)wide_hw_breakpoint_addr(nest.set, true) - bp_test_words;
+	if (i >= 16)
 		nest.errors++;
-	if (modify_wide_hw_breakpoint_local(bp, &attr))
+	if (modify_wide_hw_breakpoint_local(nest.set, addr, NULL))
 		nest.errors++;
 }
 
@@ -86,7 +73,7 @@ static void nmi_end(void)
 	unregister_nmi_handler(NMI_LOCAL, "hw_breakpoint_test");
 }
 
-static void repoints_in_all_contexts_end_at_one_version(struct kunit *test)
+static void repoints_in_all_contexts_end_at_one_address(struct kunit *test)
 {
 	struct perf_event_attr attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
 	struct perf_event *bp;
@@ -120,8 +107,7 @@ static void repoints_in_all_contexts_end_at_one_version(struct kunit *test)
 			    ((unsigned long)&bp_test_words[i] == bp->attr.bp_addr))
 				nest.errors++;
 		}
-		i = (unsigned long *)(unsigned long)bp->attr.bp_addr - bp_test_words;
-		if (bp->attr.bp_len != (i & 1 ? 4 : 8))
+		if (wide_hw_breakpoint_addr(nest.set, true) != bp->attr.bp_addr)
 			nest.errors++;
 		preempt_enable();
 		nmi_begin(test);
@@ -155,16 +141,16 @@ static void concurrent_repoints_in_nmis_end_at_the_last_one(struct kunit *test)
 {
 	atomic_set(&nr_race_nmis, 0);
 	KUNIT_ASSERT_EQ(test, register_nmi_handler(NMI_LOCAL, step_in_nmi, 0,
-						   "bp_repoint_wide_test"), 0);
+						   "bp_wide_test"), 0);
 	bp_race(test, send_nmi);
-	unregister_nmi_handler(NMI_LOCAL, "bp_repoint_wide_test");
+	unregister_nmi_handler(NMI_LOCAL, "bp_wide_test");
 	KUNIT_EXPECT_GT(test, atomic_read(&nr_race_nmis), 0);
 }
 
 /* ---- The suites ---- */
 
 static struct kunit_case x86_hw_breakpoint_nmi_test_cases[] = {
-	KUNIT_CASE(repoints_in_all_contexts_end_at_one_version),
+	KUNIT_CASE(repoints_in_all_contexts_end_at_one_address),
 	{ }
 };
 

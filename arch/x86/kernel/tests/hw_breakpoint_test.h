@@ -44,11 +44,13 @@ struct dr_test_regs {
  * struct dr_test_hits - hits of one breakpoint
  * @nr: number of hits
  * @ip: where the last one was
+ * @addr: perf_sample_data::addr of the last one
  * @sample_flags: perf_sample_data::sample_flags of the last one
  */
 struct dr_test_hits {
 	atomic_t	nr;
 	unsigned long	ip;
+	u64		addr;
 	u64		sample_flags;
 };
 

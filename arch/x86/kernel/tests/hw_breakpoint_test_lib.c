@@ -34,6 +34,7 @@ void dr_test_record_hit(struct perf_event *bp, struct perf_sample_data *data,
 
 	atomic_inc(&hits->nr);
 	hits->ip = instruction_pointer(regs);
+	hits->addr = data->addr;
 	hits->sample_flags = data->sample_flags;
 }
 
@@ -219,7 +220,7 @@ static bool moves_alike(u64 addr, u64 len, u32 type, int err,
 	if (arch_hw_breakpoint_move(&from, addr, &to) != err)
 		return false;
 	return err || (to.address == hw->address && to.ctl == hw->ctl &&
-		       to.mask == hw->mask);
+		       to.mask == hw->mask && to.before == hw->before);
 }
 
 int dr_test_verdict(u64 addr, u64 len, u32 type)

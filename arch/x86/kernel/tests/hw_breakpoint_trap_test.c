@@ -33,15 +33,15 @@
 /**
  * struct stepper - execute code that loads DR7 in single steps
  * @nb: notifier of the die chain, called for each step
- * @bp: the breakpoint
- * @attr: attributes between which the notifier switches
+ * @set: the breakpoint
+ * @attr: attributes between which the notifier switches; only their addresses differ
  * @ctl: control field for each element of @attr
  * @mask: contents of the address mask registers
  * @armed: DR7 is not clear, except in a trap
  * @loads: the return from the last step may have loaded the masks of armed slots
  * @now: index of the current element of @attr
  * @every_step: count all steps, not only writes of debug registers
- * @when: number of the step at which @bp is repointed, as an NMI would do there
+ * @when: number of the step at which @set is repointed, as an NMI would do there
  * @last: this step is the last one: the return from a later one would load the registers
  *	and hide that the code does not
  * @count: number of steps so far
@@ -54,7 +54,7 @@
  */
 struct stepper {
 	struct notifier_block	nb;
-	struct perf_event	*bp;
+	struct perf_event * __percpu	*set;
 	struct perf_event_attr	attr[2];
 	unsigned int		ctl[2];
 	u32			mask[HBP_NUM];
@@ -195,7 +195,7 @@ static int step_trap(struct notifier_block *nb, unsigned long val, void *data)
 	reg = debugreg_written(args->regs, &value);
 	if ((reg >= 0 || st->every_step) && st->count++ == st->when) {
 		st->now = !st->now;
-		modify_wide_hw_breakpoint_local(st->bp, &st->attr[st->now]);
+		modify_wide_hw_breakpoint_local(st->set, st->attr[st->now].bp_addr, NULL);
 		st->loads = st->armed;
 		if (st->last)
 			args->regs->flags &= ~X86_EFLAGS_TF;
@@ -286,7 +286,7 @@ static void expect_repoints_never_mix(struct kunit *test, struct stepper *st)
 	st->nb.priority = INT_MAX;
 	set = register_wide_hw_breakpoint(&st->attr[0], dr_test_record_hit, &f->hits[0]);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
-	st->bp = *per_cpu_ptr(set, f->cpu);
+	st->set = set;
 	register_die_notifier(&st->nb);
 
 	for (i = 0; i < 2; i++) {
@@ -306,10 +306,10 @@ static void repoint_at_any_instruction_never_mixes_two_ranges(struct kunit *test
 {
 	struct stepper st = {
 		.attr	= {
-			dr_test_watch((void *)&dr_test_words[0] + 7, 1, HW_BREAKPOINT_W),
+			dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_RW),
 			dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_RW),
 		},
-		.ctl	= { DR_LEN_1 | DR_RW_WRITE, DR_LEN_8 | DR_RW_READ },
+		.ctl	= { DR_LEN_8 | DR_RW_READ, DR_LEN_8 | DR_RW_READ },
 	};
 
 	expect_repoints_never_mix(test, &st);
@@ -342,15 +342,17 @@ static void repoint_at_any_instruction_never_mixes_masks(struct kunit *test)
 	struct stepper st = {
 		.attr	= {
 			dr_test_watch(mask_range, 64, HW_BREAKPOINT_W),
-			dr_test_watch(&mask_range[64], 8, HW_BREAKPOINT_W),
+			dr_test_watch(&mask_range[64], 64, HW_BREAKPOINT_W),
 		},
-		.ctl	= { DR_LEN_1 | DR_RW_WRITE, DR_LEN_8 | DR_RW_WRITE },
+		.ctl	= { DR_LEN_1 | DR_RW_WRITE, DR_LEN_1 | DR_RW_WRITE },
 	};
 	u32 max = pretend_masks(test);
 
 	expect_repoints_never_mix(test, &st);
-	/* A mask that is not 0 is replaced by another one. */
-	st.attr[1].bp_len = 16;
+	/* Without a mask, in a slot that had one */
+	st.attr[0].bp_len = 8;
+	st.attr[1].bp_len = 8;
+	st.ctl[0] = DR_LEN_8 | DR_RW_WRITE;
 	st.ctl[1] = st.ctl[0];
 	st.now = 0;
 	expect_repoints_never_mix(test, &st);
@@ -578,7 +580,7 @@ static void load_by_change(unsigned long arg)
 	arch_hw_breakpoint_change(change->bp, &change->hw);
 }
 
-/* Changes @change->bp in single steps, at one of which @st->bp is repointed. */
+/* Changes @change->bp in single steps, at one of which @st->set is repointed. */
 static void expect_both_changes(struct kunit *test, struct stepper *st, struct change *change)
 {
 	struct dr_test_regs regs;
@@ -596,7 +598,12 @@ static void expect_both_changes(struct kunit *test, struct stepper *st, struct c
 	local_irq_enable();
 
 	KUNIT_EXPECT_EQ_MSG(test, st->mixed, 0, "%d", st->when);
-	KUNIT_EXPECT_EQ_MSG(test, st->dark, 0, "%d", st->when);
+	/* Both slots are off at a time only if one update changes both: DR7, DRn, DRn, DR7. */
+	if (st->dark) {
+		KUNIT_EXPECT_EQ_MSG(test, st->dark, 1, "%d", st->when);
+		KUNIT_EXPECT_EQ_MSG(test, st->writes, 4, "%d", st->when);
+		KUNIT_EXPECT_GE(test, st->when, 0);
+	}
 	KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "%d", st->when);
 	KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), 2, "%d", st->when);
 	slot = dr_test_slot_at(&regs, (void *)change->hw.address);
@@ -622,17 +629,17 @@ static void expect_changes_write(struct kunit *test, u64 len, u32 type, int writ
 	struct stepper st = {
 		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
 		.attr	= {
-			dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W),
+			dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_RW),
 			dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_RW),
 		},
-		.ctl	= { DR_LEN_8 | DR_RW_WRITE, DR_LEN_8 | DR_RW_READ },
+		.ctl	= { DR_LEN_8 | DR_RW_READ, DR_LEN_8 | DR_RW_READ },
 		.every_step = true,
 		.change = hw,
 	};
 
 	set = register_wide_hw_breakpoint(&st.attr[0], dr_test_record_hit, &f->hits[0]);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
-	st.bp = *per_cpu_ptr(set, f->cpu);
+	st.set = set;
 	change.bp = dr_test_arm_word(test, 2);
 	hw[0] = change.bp->hw.info;
 	KUNIT_EXPECT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[4], len, type, &hw[1]),
@@ -674,6 +681,9 @@ static void repoint_during_change_of_another_mask_is_applied(struct kunit *test)
 }
 
 /* ---- Cases: what holds at each instruction of a change ---- */
+
+/* The ranges between which a case changes a breakpoint of several pieces */
+static struct arch_hw_breakpoint range_hw[2];
 
 /**
  * struct check - execute code in single steps, and check the registers at each of them
@@ -765,6 +775,158 @@ static bool event_has_an_address_of_another(void)
 	}
 
 	return false;
+}
+
+/* Returns true if @addr is the address of a piece of @hw. */
+static bool has_piece_at(struct arch_hw_breakpoint hw, unsigned long addr)
+{
+	do {
+		if (hw.address == addr)
+			return true;
+	} while (hw_breakpoint_previous_piece(&hw));
+
+	return false;
+}
+
+static bool is_armed_for(const struct arch_hw_breakpoint *hw)
+{
+	unsigned long dr7 = this_cpu_read(cpu_dr7_armed);
+	struct dr_test_regs regs;
+	int slot;
+
+	dr_test_read_regs(&regs);
+	for (slot = 0; slot < HBP_NUM; slot++) {
+		if (dr7_enabled(dr7, slot) && !has_piece_at(*hw, regs.addr[slot]))
+			return false;
+	}
+
+	return true;
+}
+
+static bool pieces_of_both_ranges_are_armed(void)
+{
+	return !is_armed_for(&range_hw[0]) && !is_armed_for(&range_hw[1]);
+}
+
+/* As a change to another number of registers */
+static void load_by_reshaping(unsigned long arg)
+{
+	struct change *change = (struct change *)arg;
+
+	arch_hw_breakpoint_begin();
+	arch_uninstall_hw_breakpoint(change->bp);
+	change->bp->hw.info = change->hw;
+	arch_install_hw_breakpoint(change->bp);
+	arch_hw_breakpoint_commit();
+}
+
+/* The breakpoint, which watches the last range again in the end, is the only one. */
+static void expect_changes_together(struct kunit *test, struct perf_event *bp,
+				    unsigned long from, u64 from_len, unsigned long to, u64 len)
+{
+	struct check check = {
+		.nb		= { .notifier_call = check_trap, .priority = INT_MAX },
+		.is_wrong	= pieces_of_both_ranges_are_armed,
+	};
+	struct change change = { .bp = bp };
+	void (*load)(unsigned long arg);
+	struct dr_test_regs regs;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, dr_test_parse(from, from_len, HW_BREAKPOINT_W, &range_hw[0]), 0);
+	KUNIT_ASSERT_EQ(test, dr_test_parse(to, len, HW_BREAKPOINT_W, &range_hw[1]), 0);
+	load = hw_breakpoint_weight(&range_hw[0]) == hw_breakpoint_weight(&range_hw[1]) ?
+	       load_by_change : load_by_reshaping;
+	register_die_notifier(&check.nb);
+
+	local_irq_disable();
+	change.hw = range_hw[0];
+	load_by_reshaping((unsigned long)&change);
+	for (i = 1; i >= 0; i--) {
+		change.hw = range_hw[i];
+		step_through(load, (unsigned long)&change);
+		dr_test_read_regs(&regs);
+		KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&regs),
+				hw_breakpoint_weight(&range_hw[i]));
+		KUNIT_EXPECT_TRUE(test, is_armed_for(&range_hw[i]));
+	}
+	local_irq_enable();
+
+	unregister_die_notifier(&check.nb);
+	KUNIT_EXPECT_EQ_MSG(test, check.wrong, 0, "%llu at %lx, %llu at %lx", from_len, from, len,
+			    to);
+	KUNIT_EXPECT_GT(test, check.steps, 100);
+}
+
+static void pieces_of_two_ranges_are_never_armed_together(struct kunit *test)
+{
+	unsigned long words = (unsigned long)dr_test_words;
+	struct perf_event *bp;
+
+	if (hw_breakpoint_addr_mask_max)
+		kunit_skip(test, "needs other registers with address masks");
+
+	bp = dr_test_arm(test, 0, dr_test_watch(dr_test_words, 8, HW_BREAKPOINT_W));
+	expect_changes_together(test, bp, words, 32, words + 32, 32);
+	expect_changes_together(test, bp, words + 4, 12, words + 8, 16);
+	expect_changes_together(test, bp, words + 8, 16, words + 16, 16);
+	expect_changes_together(test, bp, words + 7, 2, words + 15, 2);
+	expect_changes_together(test, bp, words + 4, 12, words + 4, 20);
+	expect_changes_together(test, bp, words + 4, 12, words + 32, 8);
+	expect_changes_together(test, bp, words + 8, 8, words, 32);
+
+	/* The test has changed the registers, not what perf knows of them. */
+	local_irq_disable();
+	load_by_reshaping((unsigned long)&(struct change) { .bp = bp, .hw = {
+		.address	= words,
+		.ctl		= DR_LEN_8 | DR_RW_WRITE,
+	} });
+	local_irq_enable();
+}
+
+static void load_by_repoint(unsigned long arg)
+{
+	struct change *change = (struct change *)arg;
+
+	modify_wide_hw_breakpoint_local((void __percpu __force *)change->bp,
+					change->hw.address - change->hw.before, NULL);
+}
+
+static void pieces_of_two_places_of_a_set_are_never_armed_together(struct kunit *test)
+{
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 24, HW_BREAKPOINT_W);
+	struct check check = {
+		.nb		= { .notifier_call = check_trap, .priority = INT_MAX },
+		.is_wrong	= pieces_of_both_ranges_are_armed,
+	};
+	struct perf_event * __percpu *set;
+	struct dr_test *f = test->priv;
+	struct change change = { };
+	int i;
+
+	if (hw_breakpoint_addr_mask_max)
+		kunit_skip(test, "needs other registers with address masks");
+
+	set = register_wide_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[0]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[2 * i], 24,
+						    HW_BREAKPOINT_W, &range_hw[i]), 0);
+	register_die_notifier(&check.nb);
+	change.bp = (void __force *)set;
+
+	local_irq_disable();
+	for (i = 1; i >= 0; i--) {
+		change.hw = range_hw[i];
+		step_through(load_by_repoint, (unsigned long)&change);
+		KUNIT_EXPECT_TRUE(test, is_armed_for(&range_hw[i]));
+	}
+	local_irq_enable();
+
+	unregister_die_notifier(&check.nb);
+	unregister_wide_hw_breakpoint(set);
+	KUNIT_EXPECT_EQ(test, check.wrong, 0);
+	KUNIT_EXPECT_GT(test, check.steps, 100);
 }
 
 /* struct replacement - argument of load_by_replacing() */
@@ -862,9 +1024,7 @@ static struct perf_event_attr trigger_at(unsigned int word)
 /* In #DB and NMI: the exit has to load the registers. */
 static void move_trigger(struct scan *scan)
 {
-	struct perf_event_attr attr = trigger_at(++scan->moves);
-
-	modify_wide_hw_breakpoint_local(*this_cpu_ptr(scan->trigger), &attr);
+	modify_wide_hw_breakpoint_local(scan->trigger, trigger_at(++scan->moves).bp_addr, NULL);
 }
 
 static int scan_nmi(unsigned int type, struct pt_regs *regs)
@@ -1334,6 +1494,8 @@ static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE_ATTR(repoint_during_change_of_another_mask_is_applied, VERY_SLOW),
 	KUNIT_CASE(cpu_dr7_covers_dr7_at_each_instruction),
 	KUNIT_CASE(an_armed_slot_has_the_address_of_its_event),
+	KUNIT_CASE(pieces_of_two_ranges_are_never_armed_together),
+	KUNIT_CASE(pieces_of_two_places_of_a_set_are_never_armed_together),
 	KUNIT_CASE_SLOW(entry_and_exit_access_no_data_that_can_be_watched),
 	KUNIT_CASE(a_trap_without_a_breakpoint_is_left_alone),
 	KUNIT_CASE(dr6_bit_of_a_disarmed_slot_is_ignored),

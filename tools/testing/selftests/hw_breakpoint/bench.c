@@ -56,9 +56,15 @@
 /* For operations that take long */
 #define FEW_ROUNDS	41
 #define SLOTS		4
+
+/* attr.config of breakpoints: HW_BREAKPOINT_VALUE, HW_BREAKPOINT_CHANGED */
+#define VALUE		(1 << 3)
+#define CHANGED		(1 << 4)
 /* The CPU on which everything is measured, and another one */
 #define HERE		0
 #define ELSEWHERE	1
+
+#define PMUS	"/sys/bus/event_source/devices/"
 
 static volatile uint64_t words[16];
 
@@ -66,6 +72,25 @@ static void die(const char *what)
 {
 	perror(what);
 	exit(1);
+}
+
+/* Returns false if the kernel refuses @text. */
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_APPEND);
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return good;
+}
+
+static void must_write(const char *path, const char *text)
+{
+	if (!write_file(path, text))
+		die(path);
 }
 
 static void bind_to(int cpu)
@@ -196,32 +221,37 @@ static void let_go(void)
 		close(held[--nr_held]);
 }
 
-/* Returns false if the kernel has no flexible breakpoints. */
+/* Measure @op while @nr events are open. */
+static void measure_beside(const char *name, struct perf_event_attr attr, int nr, pid_t pid,
+			   int cpu, int rounds, void (*op)(void *arg))
+{
+	hold_like(attr, nr, pid, cpu);
+	measure_with(name, nr, rounds, op, &attr);
+	let_go();
+}
+
+/* A flexible breakpoint, and one of the process; false if the kernel has none. */
 static bool is_multiplexed(struct perf_event_attr *attr)
 {
 	*attr = watch(&words[0]);
 	attr->config = 1;
-	return !access("/sys/bus/event_source/devices/breakpoint/format/flexible", F_OK);
+	return !access(PMUS "breakpoint/format/flexible", F_OK);
 }
 
-static void op_nothing(void *arg)
+static bool is_of_process(struct perf_event_attr *attr)
 {
+	*attr = watch(&words[0]);
+	attr->config = 2;
+	return !access(PMUS "breakpoint/format/process", F_OK);
 }
 
-static void op_getppid(void *arg)
-{
-	syscall(SYS_getppid);
-}
+/* An operation that is one expression */
+#define OP(name, ...)	static void op_##name(void *arg) { __VA_ARGS__; }
 
-static void op_open_close(void *arg)
-{
-	close(must_open(arg, 0, -1));
-}
-
-static void op_open_close_cpu(void *arg)
-{
-	close(must_open(arg, -1, 0));
-}
+OP(nothing, (void)arg)
+OP(getppid, syscall(SYS_getppid))
+OP(open_close, close(must_open(arg, 0, -1)))
+OP(open_close_cpu, close(must_open(arg, -1, 0)))
 
 static void op_refused(void *arg)
 {
@@ -229,20 +259,9 @@ static void op_refused(void *arg)
 		die("a fifth breakpoint");
 }
 
-static void op_enable(void *arg)
-{
-	ioctl(*(int *)arg, PERF_EVENT_IOC_ENABLE, 0);
-}
-
-static void op_disable(void *arg)
-{
-	ioctl(*(int *)arg, PERF_EVENT_IOC_DISABLE, 0);
-}
-
-static void op_store(void *arg)
-{
-	words[0] = 1;
-}
+OP(enable, ioctl(*(int *)arg, PERF_EVENT_IOC_ENABLE, 0))
+OP(disable, ioctl(*(int *)arg, PERF_EVENT_IOC_DISABLE, 0))
+OP(store, words[0] = 1)
 
 static void op_read(void *arg)
 {
@@ -252,11 +271,7 @@ static void op_read(void *arg)
 		die("read");
 }
 
-static void op_toggle(void *arg)
-{
-	ioctl(*(int *)arg, PERF_EVENT_IOC_DISABLE, 0);
-	ioctl(*(int *)arg, PERF_EVENT_IOC_ENABLE, 0);
-}
+OP(toggle, op_disable(arg), op_enable(arg))
 
 /* Send a byte to the other process and receive one: two context switches. */
 static int there[2], back[2];
@@ -269,6 +284,15 @@ static void op_switch(void *arg)
 		die("pipe");
 }
 
+static void *echo(void *arg)
+{
+	char byte;
+
+	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+		;
+	return NULL;
+}
+
 static pid_t start_echo(void)
 {
 	pid_t pid;
@@ -277,11 +301,8 @@ static pid_t start_echo(void)
 		die("pipe");
 	pid = fork();
 	if (!pid) {
-		char byte;
-
 		close(there[1]);
-		while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
-			;
+		echo(NULL);
 		_exit(0);
 	}
 	close(there[0]);
@@ -308,34 +329,35 @@ static void bench_switch_each(const char *name, struct perf_event_attr attr, int
 static void bench_switch_beside(const char *name, struct perf_event_attr attr, int nr,
 				pid_t pid, int cpu)
 {
-	hold_like(attr, nr, pid, cpu);
-	measure_with(name, nr, ROUNDS, op_switch, NULL);
-	let_go();
+	measure_beside(name, attr, nr, pid, cpu, ROUNDS, op_switch);
 }
 
-static void bench_switches_flexible(int nr)
+/* A breakpoint that needs all registers */
+static bool is_long(struct perf_event_attr *attr)
 {
-	struct perf_event_attr attr;
-
-	if (!is_multiplexed(&attr))
-		return;
-	bench_switch_beside("switch_flexible", attr, nr, 0, -1);
-	bench_switch_beside("switch_cpu_flexible", attr, nr, -1, HERE);
+	*attr = watch(&words[0]);
+	attr->bp_len = SLOTS * sizeof(words[0]);
+	return !access(PMUS "breakpoint/caps/max_length", F_OK);
 }
 
 static void bench_switches(void)
 {
+	static const int flexible[] = { 1, 8, MOST_HELD };
+	struct perf_event_attr attr;
 	pid_t pid = start_echo();
 
 	for (int nr = 0; nr <= SLOTS; nr++)
 		bench_switch_each("switch", watch(NULL), nr, pid);
+	if (is_long(&attr))
+		bench_switch_each("switch_long", attr, 1, pid);
 	bench_switch_beside("switch_one_side", watch(NULL), 1, 0, -1);
 	bench_switch_beside("switch_one_side", watch(NULL), SLOTS, 0, -1);
 	bench_switch_beside("switch_cpu", watch(NULL), 1, -1, HERE);
 	bench_switch_beside("switch_cpu", watch(NULL), SLOTS, -1, HERE);
-	bench_switches_flexible(1);
-	bench_switches_flexible(8);
-	bench_switches_flexible(MOST_HELD);
+	for (int i = 0; i < 3 && is_multiplexed(&attr); i++) {
+		bench_switch_beside("switch_flexible", attr, flexible[i], 0, -1);
+		bench_switch_beside("switch_cpu_flexible", attr, flexible[i], -1, HERE);
+	}
 	stop_echo(pid);
 }
 
@@ -352,6 +374,7 @@ struct other {
 	pid_t		pid;
 	int		cpu;
 	int		fd;
+	bool		spins;
 	volatile bool	runs;
 	char		stack[STACK] __attribute__((__aligned__(16)));
 };
@@ -359,36 +382,31 @@ struct other {
 static struct other others[MOST_OTHERS];
 static int nr_others;
 
-static int sleep_forever(void *arg)
-{
-	struct other *other = arg;
-
-	bind_to(other->cpu);
-	for (;;)
-		syscall(SYS_pause);
-	return 0;
-}
-
-static int run_forever(void *arg)
+static int live(void *arg)
 {
 	struct other *other = arg;
 
 	bind_to(other->cpu);
 	other->runs = true;
-	for (;;)
-		/* Lets the other CPUs of an emulator run. */
-		__builtin_ia32_pause();
+	for (;;) {
+		if (other->spins)
+			/* Lets the other CPUs of an emulator run. */
+			__builtin_ia32_pause();
+		else
+			syscall(SYS_pause);
+	}
 	return 0;
 }
 
 /* @attr: of its breakpoint, if it has one */
-static struct other *add_other(int (*life)(void *arg), int cpu, struct perf_event_attr *attr)
+static struct other *add_other(int cpu, bool spins, struct perf_event_attr *attr)
 {
 	struct other *other = &others[nr_others++];
 
 	other->cpu = cpu;
+	other->spins = spins;
 	other->runs = false;
-	other->pid = clone(life, other->stack + STACK,
+	other->pid = clone(live, other->stack + STACK,
 			   CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | SIGCHLD, other);
 	if (other->pid < 0)
 		die("clone");
@@ -402,13 +420,12 @@ static struct other *add_other(int (*life)(void *arg), int cpu, struct perf_even
  */
 static void have_others(int nr, int cpu, bool inherit)
 {
-	static const struct timespec nap = { .tv_nsec = 100000000 };
 	struct perf_event_attr attr = watch(&words[7]);
 
 	while (nr_others < nr)
-		add_other(sleep_forever, cpu, inherit ? NULL : &attr);
+		add_other(cpu, false, inherit ? NULL : &attr);
 	/* Wait until all of them sleep. */
-	nanosleep(&nap, NULL);
+	usleep(100000);
 }
 
 static void lose_others(void)
@@ -423,10 +440,7 @@ static void lose_others(void)
 	}
 }
 
-static void op_open_close_bound(void *arg)
-{
-	close(must_open(arg, 0, 0));
-}
+OP(open_close_bound, close(must_open(arg, 0, 0)))
 
 static void *do_nothing(void *arg)
 {
@@ -498,8 +512,6 @@ static struct perf_event_attr count_nothing(void)
 	return count_software(PERF_COUNT_SW_DUMMY);
 }
 
-#define PMUS	"/sys/bus/event_source/devices/"
-
 /*
  * An event of a PMU that is not one of perf core's software PMUs; false if there is
  * none
@@ -516,20 +528,22 @@ static bool count_tsc(struct perf_event_attr *attr)
 	return found;
 }
 
+static void reap(pid_t pid)
+{
+	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+		die("child");
+}
+
 static void op_fork(void *arg)
 {
 	pid_t pid = fork();
 
 	if (!pid)
 		_exit(0);
-	if (waitpid(pid, NULL, 0) != pid)
-		die("fork");
+	reap(pid);
 }
 
-static void op_fault(void *page)
-{
-	*(volatile char *)page;
-}
+OP(fault, *(volatile char *)arg)
 
 static void drop_page(void *page)
 {
@@ -538,23 +552,6 @@ static void drop_page(void *page)
 
 #define ROOT_GROUP	"/sys/fs/cgroup"
 #define GROUP		ROOT_GROUP "/hw_breakpoint_bench"
-
-static void write_to(const char *group, const char *file, const char *text)
-{
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", group, file);
-	fd = open(path, O_WRONLY);
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		die(path);
-	close(fd);
-}
-
-static void join(const char *group)
-{
-	write_to(group, "cgroup.procs", "0");
-}
 
 /*
  * Switch between a task of a cgroup and one of no cgroup, beside other events of the
@@ -570,14 +567,14 @@ static void bench_plain_cgroups(void)
 	 * Enabling a controller in the root makes perf_event available to child
 	 * cgroups.
 	 */
-	write_to(ROOT_GROUP, "cgroup.subtree_control", "+pids");
+	must_write(ROOT_GROUP "/cgroup.subtree_control", "+pids");
 	mkdir(GROUP, 0700);
 	group = open(GROUP, O_RDONLY | O_DIRECTORY);
 	if (group < 0)
 		die(GROUP);
-	join(GROUP);
+	must_write(GROUP "/cgroup.procs", "0");
 	pid = start_echo();
-	join(ROOT_GROUP);
+	must_write(ROOT_GROUP "/cgroup.procs", "0");
 	fd = syscall(SYS_perf_event_open, &attr, group, HERE, -1, PERF_FLAG_PID_CGROUP);
 	if (fd < 0)
 		die("perf_event_open");
@@ -637,13 +634,10 @@ static void bench_plain_switches(void)
 	stop_echo(pid);
 }
 
-static void bench_plain_toggle(void)
+static void bench_toggle(const char *enable, const char *disable, int fd)
 {
-	struct perf_event_attr attr = count_nothing();
-	int fd = must_open(&attr, 0, -1);
-
-	measure_rounds("enable_plain", ROUNDS, op_enable, op_disable, &fd);
-	measure_rounds("disable_plain", ROUNDS, op_disable, op_enable, &fd);
+	measure_rounds(enable, ROUNDS, op_enable, op_disable, &fd);
+	measure_rounds(disable, ROUNDS, op_disable, op_enable, &fd);
 	close(fd);
 }
 
@@ -662,7 +656,7 @@ static void bench_plain(void)
 		measure("open_close_cpu_msr", op_open_close_cpu, &tsc);
 	}
 	bench_faults();
-	bench_plain_toggle();
+	bench_toggle("enable_plain", "disable_plain", must_open(&attr, 0, -1));
 	bench_plain_switches();
 	bench_plain_cgroups();
 }
@@ -695,17 +689,12 @@ static void bench_others(void)
 
 /* ---- A single task ---- */
 
-static void op_open_cpu(void *arg)
-{
-	hold_like(*(struct perf_event_attr *)arg, 1, -1, 0);
-}
+OP(open_cpu, hold_like(*(struct perf_event_attr *)arg, 1, -1, 0))
 
 static void close_and_rest(void *arg)
 {
-	static const struct timespec nap = { .tv_nsec = 50000000 };
-
 	let_go();
-	nanosleep(&nap, NULL);
+	usleep(50000);
 }
 
 static void bench_open(void)
@@ -723,9 +712,7 @@ static void bench_open(void)
 
 	if (!is_multiplexed(&attr))
 		return;
-	hold_like(attr, MOST_HELD, 0, -1);
-	measure_with("open_close_flexible_beside", MOST_HELD, ROUNDS, op_open_close, &attr);
-	let_go();
+	measure_beside("open_close_flexible_beside", attr, MOST_HELD, 0, -1, ROUNDS, op_open_close);
 }
 
 /* Run in user mode for some rotations. */
@@ -742,15 +729,9 @@ static void bench_multiplexing(void)
 	measure_rounds("spin", FEW_ROUNDS, op_spin, NULL, NULL);
 	if (!is_multiplexed(&attr))
 		return;
-	hold_like(attr, SLOTS, 0, -1);
-	measure_with("spin_flexible", SLOTS, FEW_ROUNDS, op_spin, NULL);
-	let_go();
-	hold_like(attr, 2 * SLOTS, 0, -1);
-	measure_with("spin_flexible", 2 * SLOTS, FEW_ROUNDS, op_spin, NULL);
-	let_go();
-	hold_like(attr, MOST_HELD, 0, -1);
-	measure_with("spin_flexible", MOST_HELD, FEW_ROUNDS, op_spin, NULL);
-	let_go();
+	measure_beside("spin_flexible", attr, SLOTS, 0, -1, FEW_ROUNDS, op_spin);
+	measure_beside("spin_flexible", attr, 2 * SLOTS, 0, -1, FEW_ROUNDS, op_spin);
+	measure_beside("spin_flexible", attr, MOST_HELD, 0, -1, FEW_ROUNDS, op_spin);
 }
 
 /* An event with a ring buffer */
@@ -791,6 +772,20 @@ static struct ring new_ring(int data_pages)
 		.size	= (1 + data_pages) * sysconf(_SC_PAGESIZE),
 	};
 
+	open_ring(&ring);
+	return ring;
+}
+
+/* Samples with raw data */
+static struct ring new_raw_ring(uint64_t config)
+{
+	struct ring ring = {
+		.attr	= watch_by_samples(&words[0]),
+		.size	= 9 * sysconf(_SC_PAGESIZE),
+	};
+
+	ring.attr.config = config;
+	ring.attr.sample_type |= PERF_SAMPLE_RAW;
 	open_ring(&ring);
 	return ring;
 }
@@ -855,6 +850,30 @@ static void bench_sigtrap_hits(void)
 	close(fd);
 }
 
+/* A hit with values, without, and one that changes nothing */
+static void bench_values(void)
+{
+	struct perf_event_attr attr = watch(&words[0]);
+	struct ring ring;
+	int fd;
+
+	if (access(PMUS "breakpoint/format/value", F_OK))
+		return;
+
+	attr.config = CHANGED;
+	fd = must_open(&attr, 0, -1);
+	measure("hit_silent", op_store, NULL);
+	close(fd);
+
+	ring = new_raw_ring(0);
+	measure("hit_raw", op_store, NULL);
+	close_ring(&ring);
+
+	ring = new_raw_ring(VALUE);
+	measure("hit_value", op_store, NULL);
+	close_ring(&ring);
+}
+
 static void bench_hits(void)
 {
 	struct perf_event_attr attr = watch(&words[0]);
@@ -865,9 +884,7 @@ static void bench_hits(void)
 	measure("hit_count", op_store, NULL);
 	measure("read", op_read, &fd);
 	measure("disable_enable", op_toggle, &fd);
-	measure_rounds("enable", ROUNDS, op_enable, op_disable, &fd);
-	measure_rounds("disable", ROUNDS, op_disable, op_enable, &fd);
-	close(fd);
+	bench_toggle("enable", "disable", fd);
 
 	ring = new_ring(8);
 	measure("hit_sample", op_store, NULL);
@@ -940,7 +957,7 @@ static void bench_modify(void)
 	measure("modify_refused_type", op_modify_refused, &move);
 
 	move = new_move(move.fd, attr);
-	move.to[0].bp_addr++;
+	move.to[0].bp_len = 33;
 	measure("modify_refused", op_modify_refused, &move);
 
 	move = new_move(move.fd, attr);
@@ -957,6 +974,12 @@ static void bench_modify(void)
 	attr.disabled = 1;
 	move = open_move(attr, 0, -1);
 	measure("modify_self_disabled", op_modify, &move);
+	close(move.fd);
+
+	if (!is_long(&attr))
+		return;
+	move = open_move(attr, 0, -1);
+	measure("modify_self_long", op_modify, &move);
 	close(move.fd);
 }
 
@@ -984,71 +1007,50 @@ static void bench_modify_pairs(void)
 	close(move.fd);
 }
 
-static bool is_elsewhere(void)
-{
-	return sysconf(_SC_NPROCESSORS_ONLN) > ELSEWHERE;
-}
-
 /* A breakpoint of a task that has run on @cpu, and sleeps when this returns. */
 static int open_sleeping(struct perf_event_attr attr, int cpu)
 {
-	int fd = add_other(sleep_forever, cpu, &attr)->fd;
+	int fd = add_other(cpu, false, &attr)->fd;
 
 	have_others(nr_others, cpu, false);
 	return fd;
 }
 
-static void bench_modify_sleeping(const char *name, int cpu)
+/* The name of a row about a task or an event on @cpu */
+static const char *named(const char *name, int cpu)
 {
-	struct perf_event_attr attr = watch(NULL);
+	static char full[64];
+
+	snprintf(full, sizeof(full), "%s%s", name, cpu == HERE ? "" : "_elsewhere");
+	return full;
+}
+
+static void bench_modify_others(int cpu)
+{
+	struct perf_event_attr attr = watch(&words[0]);
 	struct move move = new_move(open_sleeping(attr, cpu), attr);
+	struct other *other;
+	int fd;
 
-	measure(name, op_modify, &move);
+	measure(named("modify_sleeping", cpu), op_modify, &move);
 	lose_others();
-}
-
-static void bench_toggle_sleeping(const char *name, int cpu)
-{
-	int fd = open_sleeping(watch(NULL), cpu);
-
-	measure(name, op_toggle, &fd);
+	fd = open_sleeping(attr, cpu);
+	measure(named("disable_enable_sleeping", cpu), op_toggle, &fd);
 	lose_others();
-}
-
-static void bench_modify_running(const char *name, int cpu)
-{
-	struct perf_event_attr attr = watch(NULL);
-	struct other *other = add_other(run_forever, cpu, &attr);
-	struct move move = new_move(other->fd, attr);
-
-	while (!other->runs)
-		usleep(100);
-	measure(name, op_modify, &move);
-	lose_others();
-}
-
-static void bench_modify_cpu(const char *name, int cpu)
-{
-	struct move move = open_move(watch(&words[0]), -1, cpu);
-
-	measure(name, op_modify, &move);
+	if (cpu != HERE) {
+		other = add_other(cpu, true, &attr);
+		move = new_move(other->fd, attr);
+		while (!other->runs)
+			usleep(100);
+		measure(named("modify_running", cpu), op_modify, &move);
+		lose_others();
+	}
+	move = open_move(attr, -1, cpu);
+	measure(named("modify_cpu", cpu), op_modify, &move);
 	close(move.fd);
 }
 
-static void bench_modify_others(void)
-{
-	bench_modify_sleeping("modify_sleeping", HERE);
-	bench_toggle_sleeping("disable_enable_sleeping", HERE);
-	bench_modify_cpu("modify_cpu", HERE);
-	if (!is_elsewhere())
-		return;
-	bench_modify_sleeping("modify_sleeping_elsewhere", ELSEWHERE);
-	bench_toggle_sleeping("disable_enable_sleeping_elsewhere", ELSEWHERE);
-	bench_modify_running("modify_running_elsewhere", ELSEWHERE);
-	bench_modify_cpu("modify_cpu_elsewhere", ELSEWHERE);
-}
-
-static void bench_modify_family(const char *name, int cpu, int nr)
+static void bench_modify_family(int cpu, int nr)
 {
 	struct perf_event_attr attr = watch(&words[0]);
 	struct move move;
@@ -1056,21 +1058,21 @@ static void bench_modify_family(const char *name, int cpu, int nr)
 	attr.inherit = 1;
 	move = open_move(attr, 0, -1);
 	have_others(nr, cpu, true);
-	measure_with(name, nr, ROUNDS, op_modify, &move);
+	measure_with(named("modify_family", cpu), nr, ROUNDS, op_modify, &move);
 	lose_others();
 	close(move.fd);
 }
 
-static void bench_modify_families(void)
+/* Of others that are here, then of others on another CPU, if there is one */
+static void bench_modify_all(void)
 {
-	static const int children[] = { 1, 4, 16, 64 };
+	int last = sysconf(_SC_NPROCESSORS_ONLN) > ELSEWHERE ? ELSEWHERE : HERE;
 
-	for (unsigned int i = 0; i < sizeof(children) / sizeof(children[0]); i++)
-		bench_modify_family("modify_family", HERE, children[i]);
-	if (!is_elsewhere())
-		return;
-	for (unsigned int i = 0; i < sizeof(children) / sizeof(children[0]); i++)
-		bench_modify_family("modify_family_elsewhere", ELSEWHERE, children[i]);
+	for (int cpu = HERE; cpu <= last; cpu++)
+		bench_modify_others(cpu);
+	for (int cpu = HERE; cpu <= last; cpu++)
+		for (int nr = 1; nr <= 64; nr *= 4)
+			bench_modify_family(cpu, nr);
 }
 
 /* The alternative to a modify: close and open */
@@ -1082,12 +1084,10 @@ static void op_reopen(void *arg)
 
 static void bench_reopen(void)
 {
-	static const int pages[] = { 1, 8 };
+	for (int pages = 1; pages <= 8; pages *= 8) {
+		struct ring ring = new_ring(pages);
 
-	for (unsigned int i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
-		struct ring ring = new_ring(pages[i]);
-
-		measure_with("reopen_ring", pages[i], ROUNDS, op_reopen, &ring);
+		measure_with("reopen_ring", pages, ROUNDS, op_reopen, &ring);
 		close_ring(&ring);
 	}
 }
@@ -1172,27 +1172,16 @@ static void open_wide(struct perf_event_attr *attr)
 		held[nr_held++] = must_open(attr, -1, cpu);
 }
 
-static void op_open_close_wide(void *arg)
-{
-	open_wide(arg);
-	let_go();
-}
+OP(open_close_wide, open_wide(arg), let_go())
 
-static void for_each_held(unsigned long request)
+static void ioctl_held(unsigned long request)
 {
 	for (int i = 0; i < nr_held; i++)
 		ioctl(held[i], request, 0);
 }
 
-static void op_enable_wide(void *arg)
-{
-	for_each_held(PERF_EVENT_IOC_ENABLE);
-}
-
-static void op_disable_wide(void *arg)
-{
-	for_each_held(PERF_EVENT_IOC_DISABLE);
-}
+OP(enable_wide, ioctl_held(PERF_EVENT_IOC_ENABLE))
+OP(disable_wide, ioctl_held(PERF_EVENT_IOC_DISABLE))
 
 static void bench_wide(void)
 {
@@ -1213,52 +1202,24 @@ static void bench_wide(void)
 
 #define TRACEFS	"/sys/kernel/tracing/"
 
-/* Returns false if the kernel refuses @text. */
-static bool write_file(const char *path, const char *text)
+/* @definition is of an event in the group "bench", which each getppid() hits once. */
+static void start_hits(const char *definition)
 {
-	int fd = open(path, O_WRONLY | O_APPEND);
-	bool good;
-
-	if (fd < 0)
-		return false;
-	good = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return good;
-}
-
-static void must_write(const char *path, const char *text)
-{
-	if (!write_file(path, text))
-		die(path);
-}
-
-/*
- * @definition defines the event @name (GROUP/EVENT), which each getppid() hits once.
- */
-static void start_hits(const char *definition, const char *name)
-{
-	char path[128];
-
 	must_write(TRACEFS "dynamic_events", definition);
-	snprintf(path, sizeof(path), TRACEFS "events/%s/enable", name);
-	must_write(path, "1");
+	must_write(TRACEFS "events/bench/enable", "1");
 }
 
-static void stop_hits(const char *name)
+static void stop_hits(void)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), TRACEFS "events/%s/enable", name);
-	must_write(path, "0");
-	snprintf(path, sizeof(path), "-:%s", name);
-	must_write(TRACEFS "dynamic_events", path);
+	must_write(TRACEFS "events/bench/enable", "0");
+	close(open(TRACEFS "dynamic_events", O_WRONLY | O_TRUNC));
 }
 
-static void bench_event_hit(const char *row, const char *definition, const char *name)
+static void bench_event_hit(const char *row, const char *definition)
 {
-	start_hits(definition, name);
+	start_hits(definition);
 	measure(row, op_getppid, NULL);
-	stop_hits(name);
+	stop_hits();
 }
 
 /* A kprobe event behind the first instructions, where it does not use ftrace */
@@ -1273,7 +1234,7 @@ static void bench_event_trap(void)
 		if (!write_file(TRACEFS "dynamic_events", definition))
 			continue;
 		must_write(TRACEFS "dynamic_events", "-:bench/trap");
-		bench_event_hit("getppid_kprobe_event_trap", definition, "bench/trap");
+		bench_event_hit("getppid_kprobe_event_trap", definition);
 		break;
 	}
 	write_file("/proc/sys/debug/kprobes-optimization", "1");
@@ -1315,13 +1276,11 @@ static void bench_triggers(void)
 	snprintf(definition, sizeof(definition),
 		 "p:bench/call __x64_sys_getppid ptr=\\%#lx:x64 b=%%si", quiet_address());
 	must_write(TRACEFS "dynamic_events", "w:bench/object w@-1:4");
-	must_write(TRACEFS "events/bench/object/enable", "1");
-	start_hits(definition, "bench/call");
+	start_hits(definition);
 	measure("getppid_no_triggers", op_getppid, NULL);
 	bench_set_clear("getppid_set_clear_this_cpu", ":this_cpu");
 	bench_set_clear("getppid_set_clear", "");
-	stop_hits("bench/call");
-	stop_hits("bench/object");
+	stop_hits();
 }
 
 static void bench_events(void)
@@ -1329,26 +1288,16 @@ static void bench_events(void)
 	mount("tracefs", TRACEFS, "tracefs", 0, NULL);
 	if (access(TRACEFS "dynamic_events", W_OK))
 		return;
-	bench_event_hit("getppid_kprobe_event", "p:bench/probe __x64_sys_getppid a=%di b=%si",
-			"bench/probe");
+	bench_event_hit("getppid_kprobe_event", "p:bench/probe __x64_sys_getppid a=%di b=%si");
 	bench_event_trap();
 	if (!write_file(TRACEFS "dynamic_events", "w:bench/object w@-1:4"))
 		return;
 	must_write(TRACEFS "dynamic_events", "-:bench/object");
-	bench_event_hit("getppid_watch_event", "w:bench/watch x@__x64_sys_getppid a=%di b=%si",
-			"bench/watch");
+	bench_event_hit("getppid_watch_event", "w:bench/watch x@__x64_sys_getppid a=%di b=%si");
 	bench_triggers();
 }
 
 /* ---- Events of a whole process ---- */
-
-/* A breakpoint of the process; false if the kernel has none. */
-static bool is_of_process(struct perf_event_attr *attr)
-{
-	*attr = watch(&words[0]);
-	attr->config = 2;
-	return !access("/sys/bus/event_source/devices/breakpoint/format/process", F_OK);
-}
 
 #define MANY_THREADS	1000
 #define MOST_THREADS	10000
@@ -1371,7 +1320,6 @@ static void *sleep_until_end(void *attr)
 /* Threads of this process that sleep. */
 static void have_threads(int nr, struct perf_event_attr *attr)
 {
-	static const struct timespec nap = { .tv_nsec = 50000000 };
 	pthread_attr_t small;
 
 	if (pipe(sleepers_end))
@@ -1382,7 +1330,7 @@ static void have_threads(int nr, struct perf_event_attr *attr)
 		if (pthread_create(&sleepers[nr_sleepers++], &small, sleep_until_end, attr))
 			die("pthread_create");
 	}
-	nanosleep(&nap, NULL);
+	usleep(50000);
 }
 
 static void lose_threads(void)
@@ -1391,16 +1339,6 @@ static void lose_threads(void)
 	while (nr_sleepers)
 		pthread_join(sleepers[--nr_sleepers], NULL);
 	close(sleepers_end[0]);
-}
-
-/* The other side of op_switch() */
-static void *echo(void *arg)
-{
-	char byte;
-
-	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
-		;
-	return NULL;
 }
 
 static void bench_switch_threads(struct perf_event_attr *attr)
@@ -1422,30 +1360,16 @@ static void bench_switch_threads(struct perf_event_attr *attr)
 	close(back[1]);
 }
 
-struct process_move {
-	struct perf_event_attr	attr;
-	int			fd;
-	int			n;
-};
-
-static void op_move_process(void *arg)
-{
-	struct process_move *move = arg;
-
-	move->attr.bp_addr = (unsigned long)&words[move->n++ % 2];
-	if (ioctl(move->fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &move->attr))
-		die("modify");
-}
-
 static void bench_process_of(int threads)
 {
-	struct process_move move = { };
+	struct perf_event_attr attr;
+	struct move move;
 
-	is_of_process(&move.attr);
+	is_of_process(&attr);
 	have_threads(threads - 1, NULL);
-	measure_with("open_close_process", threads, ROUNDS, op_open_close, &move.attr);
-	move.fd = must_open(&move.attr, 0, -1);
-	measure_with("modify_process", threads, ROUNDS, op_move_process, &move);
+	measure_with("open_close_process", threads, ROUNDS, op_open_close, &attr);
+	move = open_move(attr, 0, -1);
+	measure_with("modify_process", threads, ROUNDS, op_modify, &move);
 	close(move.fd);
 	lose_threads();
 }
@@ -1532,9 +1456,7 @@ static void bench_process(void)
 	}
 	/* Later, because it leaves a context to this thread, which each clone looks at. */
 	inherit.inherit = 1;
-	hold_like(inherit, 1, 0, -1);
-	measure_with("thread_inherit", 1, ROUNDS, op_thread, NULL);
-	let_go();
+	measure_beside("thread_inherit", inherit, 1, 0, -1, ROUNDS, op_thread);
 	if (!is_of_process(&attr))
 		return;
 
@@ -1562,8 +1484,7 @@ static void op_vfork(void *arg)
 
 	if (!pid)
 		_exit(0);
-	if (waitpid(pid, NULL, 0) != pid)
-		die("vfork");
+	reap(pid);
 }
 
 static char clone_stack[16384] __attribute__((__aligned__(16)));
@@ -1599,8 +1520,7 @@ static void op_exec(void *arg)
 		execl(SELF, "bench", "nothing", NULL);
 		_exit(1);
 	}
-	if (waitpid(pid, NULL, 0) != pid)
-		die("exec");
+	reap(pid);
 }
 
 struct leaver {
@@ -1615,8 +1535,6 @@ static void start_leaver(void *arg)
 	char byte;
 
 	leaver->pid = fork();
-	if (leaver->pid < 0)
-		die("fork");
 	if (!leaver->pid)
 		_exit(read(leaver->leave[0], &byte, 1) != 1);
 	/* Let the child run until it waits. */
@@ -1628,9 +1546,9 @@ static void op_exit(void *arg)
 	struct leaver *leaver = arg;
 	char byte = 0;
 
-	if (write(leaver->leave[1], &byte, 1) != 1 ||
-	    waitpid(leaver->pid, NULL, 0) != leaver->pid)
+	if (write(leaver->leave[1], &byte, 1) != 1)
 		die("exit");
+	reap(leaver->pid);
 }
 
 static void bench_exit(void)
@@ -1660,26 +1578,54 @@ static void op_signal(void *arg)
 #define APIC_ICR	(0x300 / 4)
 #define APIC_ICR2	(0x310 / 4)
 #define APIC_NMI	0x4400
+#define APIC_PENDING	0x1000
 
+/*
+ * The kernel writes the upper half for each interrupt that it sends to another CPU. Waits
+ * until the NMI has been sent, so that it is taken in this round.
+ */
 static void op_nmi(void *arg)
 {
 	volatile uint32_t *apic = arg;
 
+	apic[APIC_ICR2] = 0;
 	apic[APIC_ICR] = APIC_NMI;
+	while (apic[APIC_ICR] & APIC_PENDING)
+		;
+}
+
+/* The number of NMIs that CPU 0 has taken */
+static unsigned long count_nmis(void)
+{
+	FILE *file = fopen("/proc/interrupts", "r");
+	unsigned long nmis = 0;
+	char line[4096];
+
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, " NMI: %lu", &nmis) != 1)
+		;
+	if (!file || fclose(file))
+		die("/proc/interrupts");
+	return nmis;
 }
 
 static void bench_nmi(void)
 {
 	int fd = open("/dev/mem", O_RDWR | O_SYNC);
 	volatile uint32_t *apic;
+	unsigned long nmis;
 
 	if (fd < 0)
 		die("/dev/mem");
 	apic = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, APIC_BASE);
 	if (apic == MAP_FAILED)
 		die("mmap");
-	apic[APIC_ICR2] = 0;
+	nmis = count_nmis();
 	measure("unwatched_nmi", op_nmi, (void *)apic);
+	/* The kernel may send an interrupt between the two writes. */
+	if (count_nmis() - nmis < ROUNDS - ROUNDS / 20) {
+		errno = ENODATA;
+		die("unwatched_nmi");
+	}
 	munmap((void *)apic, 4096);
 	close(fd);
 }
@@ -1717,11 +1663,11 @@ static void bench_all(void)
 {
 	bench_open();
 	bench_hits();
+	bench_values();
 	bench_sigtrap_hits();
 	bench_modify();
 	bench_modify_pairs();
-	bench_modify_others();
-	bench_modify_families();
+	bench_modify_all();
 	bench_reopen();
 	bench_switches();
 	bench_multiplexing();

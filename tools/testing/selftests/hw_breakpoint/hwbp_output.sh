@@ -42,8 +42,38 @@ test_member_of_a_structure()
 	refused "no member 'nothing'"
 	watch 'record.pair[3].left' -- "$programs/tick"
 	refused "the array has 3 elements"
-	watch record.flag -- "$programs/tick"
-	refused "bit field"
+	watch --dry-run record.flag -- "$programs/tick"
+	status_is 0
+	grep -q "^writes of record.flag at 0x[0-9a-f]*, 1 byte (bits 0-2), in " "$report" ||
+		complain "$(cat "$report")"
+}
+
+test_demangled_names()
+{
+	if [ ! -x "$programs/names_cxx" ] || [ ! -x "$programs/names_rust" ]; then
+		skip="a compiler of C++ or Rust is missing"
+		return
+	fi
+	watch shop::cart.n -- "$programs/names_cxx"
+	status_is 0
+	counts | grep -q "^ *1 *100.00%  shop::Cart::add(int)+0x[0-9a-f]* *[^ ]*names_cxx.cc:[0-9]*$" ||
+		complain "$(cat "$report")"
+	watch --json shop::cart.n -- "$programs/names_cxx"
+	json_has "$report" hit instruction function mangled source
+	grep -q '"function": "shop::Cart::add(int)", "mangled": "_ZN4shop4Cart3addEi", ' "$report" ||
+		complain "$(cat "$report")"
+	watch bank::BALANCE -- "$programs/names_rust"
+	status_is 0
+	hits_in 1 names_rust::bank::pay
+}
+
+test_source_in_split_units()
+{
+	watch other_calls::calls -- "$programs/names_c_split"
+	status_is 0
+	hits_in 1 other_calls
+	equal "$(counts | awk '{ sub(".*/", "", $NF); sub(":.*", "", $NF); print $NF }')" \
+	      names_c.c "source"
 }
 
 test_static_variables_of_one_name()
@@ -226,8 +256,17 @@ test_exit_status_of_the_program()
 	status_is 7
 	run "$hwbp" stat counter -- "$programs/tick" 1 42
 	status_is 42
+	! grep -q "killed" "$report" || complain "$(cat "$report")"
 	watch counter -- "$programs/tick" 1 -9
 	status_is 137
+	equal "$(tail -n 1 "$report")" "the program was killed by signal 9 (Killed)" "end"
+	hits_are 1
+	run "$hwbp" stat counter -- "$programs/tick" 3 -11
+	status_is 139
+	equal "$(stat_count "$out") $(tail -n 1 "$out")" \
+	      "3 the program was killed by signal 11 (Segmentation fault)" "hits and end"
+	watch --json counter -- "$programs/tick" 1 -11
+	grep -q '"type": "end".*"signal": 11}$' "$report" || complain "$(tail -n 1 "$report")"
 	watch counter -n 1 -- "$programs/tick" 5 9
 	status_is 9
 }
@@ -244,8 +283,8 @@ test_unknown_symbol()
 {
 	watch nothere -- "$programs/tick"
 	refused "no symbol 'nothere' in .*/tick"
-	watch calls -- "$programs/tick"
-	refused "no symbol 'calls' in .* but there is 'calls\.[0-9]*'"
+	watch coutner -- "$programs/tick"
+	refused "no symbol 'coutner' in .* but there is 'counter'"
 	watch wrong.c:hidden -- "$programs/tick"
 	refused "no symbol 'hidden' in 'wrong.c', but there is tick.c:hidden"
 	threads_start 5
@@ -260,21 +299,47 @@ test_unknown_symbol()
 
 test_length_that_the_hardware_lacks()
 {
-	watch bytes -- "$programs/tick"
-	refused "bytes is 16 bytes long.* 1, 2, 4 or 8"
+	as_stock "$hwbp" watch bytes -- "$programs/tick"
+	refused "bytes is 16 bytes long.* 1, 2, 4 or 8, .*an element such as bytes.0."
 	for len in 3 5 6 7 16; do
-		watch bytes:$len -- "$programs/tick"
+		as_stock "$hwbp" watch bytes:$len -- "$programs/tick"
 		refused "invalid length $len: use 1, 2, 4 or 8"
 	done
 	watch bytes:0 -- "$programs/tick"
 	refused "invalid length .* 1, 2, 4 or 8"
 }
 
+# Runs hwbp as on a kernel that combines registers for objects of up to $1 bytes.
+with_max_length()
+{
+	mkdir -p "$tmp/caps"
+	echo "$1" >"$tmp/caps/max_length"
+	shift
+	run unshare -m sh -c "mount --bind '$tmp/caps' $pmu/caps && exec \"\$@\"" sh "$hwbp" "$@"
+}
+
+test_whole_objects()
+{
+	if [ ! -e $pmu/caps ]; then
+		skip="this kernel has no caps of breakpoints"
+		return
+	fi
+	with_max_length 32 watch --dry-run bytes bytes+1:3 bytes+5:11 record record.name \
+		-- "$programs/tick"
+	status_is 0
+	equal "$(sed 's/.* at 0x[0-9a-f]*, \([0-9]*\) bytes, in .*/\1/' "$out" | xargs)" \
+	      "16 3 11 32 12" "lengths"
+	with_max_length 24 watch --dry-run record -- "$programs/tick"
+	refused "record is 32 bytes long: .*one of up to 24, .*record.name, record.pair.*; with -F"
+	with_max_length 24 watch --dry-run record:25 -- "$programs/tick"
+	refused "invalid length 25: use 1 to 24"
+}
+
 test_unaligned_address()
 {
-	watch bytes+1:2 -- "$programs/tick"
+	as_stock "$hwbp" watch bytes+1:2 -- "$programs/tick"
 	refused "aligned"
-	watch bytes+4:8 -- "$programs/tick"
+	as_stock "$hwbp" watch bytes+4:8 -- "$programs/tick"
 	refused "aligned"
 }
 
@@ -306,8 +371,8 @@ test_no_such_process_or_program()
 	refused "cannot run .*Permission denied" 126
 	threads_start 5
 	thread=$(ls "/proc/$threads/task" | tail -n 1)
-	run "$hwbp" watch total -p "$thread"
-	refused "$thread is a thread of process $threads: use -p $threads"
+	run "$hwbp" watch --children total -p "$thread"
+	refused "$thread is a thread of process $threads: --children requires a process"
 	threads_finish 20
 }
 

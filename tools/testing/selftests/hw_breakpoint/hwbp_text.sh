@@ -50,11 +50,11 @@ set_tracer()
 }
 clear_tracer='echo nop >current_tracer; echo >set_ftrace_filter'
 
-# Lines of the report about changed bytes, and about symbols that are registered and
-# unregistered
+# Lines of the report about changes, without what -a appends to the bytes, and about
+# symbols that are registered and unregistered
 changes()
 {
-	awk '$1 ~ /^[0-9]+\.[0-9]+$/ && / -> /' "$report"
+	awk '$1 ~ /^[0-9]+\.[0-9]+$/ && / -> / { sub(/  [(].*[)]$/, ""); print }' "$report"
 }
 
 symbols()
@@ -115,7 +115,10 @@ test_json_of_text()
 	END
 	status_is 0
 	json_has "$report" ""
-	json_has "$report" change time cpu address symbol old new
+	json_has "$report" change time cpu address symbol old new old_insn new_insn
+	equal "$(sed -n 's/.*"symbol": "'$probed'".*"old_insn": "\(.*\)", "new_insn": "\(.*\)"}/\1 -> \2/p' "$report" |
+		 sed 's/call ftrace_[a-z]*/call HOOK/' | xargs)" \
+	      "nop -> ftrace: call HOOK ftrace: call HOOK -> nop" "meaning"
 	json_has "$report" symbol symbol changes
 	json_has "$report" end changes new gone registered unregistered lost
 	equal "$(grep -c '"change".*"symbol": "'$probed'".*"old": "[0-9a-f]\{10\}"' "$report")" 2 \
@@ -142,7 +145,7 @@ test_text_of_a_probe()
 test_text_columns_of_a_change()
 {
 	can_listen || return
-	text <<-END
+	text -a <<-END
 	$(set_tracer $probed)
 	$clear_tracer
 	END
@@ -159,6 +162,32 @@ test_text_columns_of_a_change()
 	equal "$(counts | awk -v f=$probed '$3 == f { print $1 }')" 2 "count"
 	equal "$(sed -n 's/^\([0-9]*\) changes in .*/\1/p' "$report")" \
 	      "$(changes | grep -c -v -e " new -> " -e " gone$")" "sum"
+}
+
+test_text_as_instructions()
+{
+	can_listen || return
+	text <<-END
+	$set_probe
+	$clear_probe
+	$(set_tracer $probed)
+	$clear_tracer
+	echo 1 >events/sched/sched_waking/enable
+	echo 0 >events/sched/sched_waking/enable
+	END
+	status_is 0
+	grep " $probed[+]" "$report" | sed 's/.* \([^ ]* -> \)/\1/; s/ftrace_[a-z]*\( [[][a-z_]*[]]\)*/HOOK/' >"$tmp/lines"
+	equal "$(grep -c "^[0-9a-f][0-9a-f] -> int3$" "$tmp/lines")" 1 "probe"
+	equal "$(grep -c "^nop -> ftrace: call HOOK$" "$tmp/lines")" 1 "call"
+	# The static key of a tracepoint
+	grep -q " nop -> jmp [a-z_0-9.]*[+]0x[0-9a-f]*$\| jmp [a-z_0-9.]*[+]0x[0-9a-f]* -> nop$" \
+		"$report" || complain "no jump: $(cat "$report")"
+	text -a <<-END
+	$(set_tracer $probed)
+	$clear_tracer
+	END
+	grep -q " [0-9a-f]\{10\} -> e8[0-9a-f]\{8\}  (nop -> ftrace: call ftrace_[a-z]*\( [[][a-z_]*[]]\)*)$" "$report" ||
+		complain "$(cat "$report")"
 }
 
 test_text_of_many_functions()
@@ -355,7 +384,7 @@ test_text_until_the_end_as_it_comes()
 	watch_start text
 	wait_for "^changes of kernel text" "$report" "$watcher"
 	(cd $tracing && eval "$(set_tracer $probed)")
-	wait_for " $probed+.* -> e8" "$report" "$watcher"
+	wait_for " $probed+.* -> ftrace: call" "$report" "$watcher"
 	(cd $tracing && eval "$clear_tracer")
 	kill -TERM $watcher
 	watch_ended
@@ -477,7 +506,10 @@ test_trace_names_the_thread()
 	caller=$!
 	run "$hwbp" trace -n 5 -o "$report" x@__x64_sys_kill
 	status_is 0
-	equal "$(grep -c " sh-$caller " "$report")" 5 "hits of sh"
+	# Other programs of the machine may call kill(), too.
+	hits=$(grep -c -- "-$caller " "$report")
+	[ "$hits" -gt 0 ] || complain "no hit of sh: $(cat "$report")"
+	equal "$(grep -c " sh-$caller " "$report")" "$hits" "hits of sh"
 	kill $caller
 	wait $caller 2>/dev/null
 	echo "$names" >$tracing/saved_cmdlines_size

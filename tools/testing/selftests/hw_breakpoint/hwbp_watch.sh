@@ -70,6 +70,39 @@ test_variable_of_a_library()
 	[ "$(stat_count "$report")" -ge 1 ] || complain "stdout was not read"
 }
 
+test_library_that_is_loaded_later()
+{
+	start_on_fifo opens "$hwbp" watch -o "$report" libshelf.so:shelf_level -- "$programs/opens"
+	exec 9>"$tmp/opens.fifo"
+	wait_for ready "$tmp/opens" "$started"
+	grep -q "^hwbp: note: waiting until process [0-9]* loads libshelf.so$" "$tmp/opens" ||
+		complain "$(cat "$tmp/opens")"
+	echo open >&9
+	wait_for " of libshelf.so:shelf_level at" "$report" "$started"
+	echo add >&9
+	exec 9>&-
+	status=0
+	wait "$started" || status=$?
+	status_is 0
+	hits_are 3
+	hits_in 3 shelf_add
+	watch libnothere.so:level -- "$programs/tick"
+	status_is 125
+	grep -q "^hwbp: process [0-9]* has ended without loading libnothere.so$" "$err" ||
+		complain "$(cat "$err")"
+}
+
+test_constructor_of_a_library()
+{
+	for program in shelf shelf_32; do
+		[ -x "$programs/$program" ] || continue
+		watch shelf_opened -- "$programs/$program"
+		status_is 0
+		hits_are 1
+		hits_in 1 shelf_open
+	done
+}
+
 test_variable_of_a_library_of_a_32_bit_program()
 {
 	if [ ! -x "$programs/shelf_32" ]; then
@@ -295,6 +328,65 @@ test_hits_are_shown_as_they_come()
 	watch_ended
 }
 
+# The ID of the thread of $threads whose name is "runner $1"
+runner()
+{
+	grep -lx "runner $1" /proc/"$threads"/task/*/comm | cut -d / -f 5
+}
+
+test_attach_to_one_thread()
+{
+	for verb in watch stat; do
+		threads_start 25
+		tid=$(runner 1)
+		watch_in_background $verb total -p "$tid"
+		grep -q " of total at .* (pid $threads, thread $tid)$" "$report" ||
+			complain "$(cat "$report")"
+		threads_finish 100
+		watch_ended
+		status_is 0
+		[ $verb = stat ] || hits_are 25
+		[ $verb = stat ] || equal "$(hits | awk '{ print $3 }' | sort -u)" "$tid" "threads"
+		[ $verb = watch ] || equal "$(stat_count "$report")" 25 "hits"
+	done
+}
+
+test_attach_by_name()
+{
+	cp "$programs/threads" "$tmp/ledger_1"
+	built=$programs
+	programs=$tmp
+	program_start ledger_1 25
+	programs=$built
+	watch_in_background watch total -p ledger_1
+	grep -q "(pid $threads)$" "$report" || complain "$(cat "$report")"
+	threads_finish 100
+	watch_ended
+	hits_are 100
+	run "$hwbp" watch total -p ledger_1
+	refused "no process is called 'ledger_1'"
+	hold_start guaranteed:task
+	first=$holder
+	"$programs/hold" guaranteed:task <"$tmp/holds.fifo" >"$tmp/second" 2>&1 7>&- &
+	wait_for ready "$tmp/second"
+	run "$hwbp" watch held -p hold
+	refused "'hold' is ambiguous, 2 processes are called so: .*$first"
+	second=$!
+	hold_end
+	wait $second
+}
+
+test_threads_of_a_name()
+{
+	threads_start 25
+	watch_in_background watch total --thread 'runner_[13]' -p $threads
+	threads_finish 100
+	watch_ended
+	hits_are 50
+	equal "$(hits | awk '{ print $2 }' | sort | uniq -c | awk '{ print $1 $2 }' | xargs)" \
+	      "25runner_1 25runner_3" "hits of each thread"
+}
+
 test_attach_while_threads_come_and_go()
 {
 	program_start churn 300
@@ -440,7 +532,7 @@ test_watch_of_a_cpu_that_comes_online()
 	for option in "" --children; do
 		threads_start 5
 		echo 0 >$cpu
-		watch_in_background watch $option spare:8 -n 1 -p $threads
+		watch_in_background watch $option spare:8 -n 1 -t 20 -p $threads
 		echo 1 >$cpu
 		tap_on_cpu_1
 		watch_ended

@@ -57,21 +57,21 @@ REQUEST(type_w_and_unknown_bit, .type = HW_BREAKPOINT_W | 1 << 31, .addr = mem, 
 	.err = EINVAL);
 
 REQUEST(len_0, .type = HW_BREAKPOINT_W, .addr = mem, .len = 0, .err = EINVAL);
-REQUEST(len_3, .type = HW_BREAKPOINT_W, .addr = mem, .len = 3, .err = EINVAL);
-REQUEST(len_5, .type = HW_BREAKPOINT_W, .addr = mem, .len = 5, .err = EINVAL);
-REQUEST(len_6, .type = HW_BREAKPOINT_RW, .addr = mem, .len = 6, .err = EINVAL);
-REQUEST(len_7, .type = HW_BREAKPOINT_RW, .addr = mem, .len = 7, .err = EINVAL);
-REQUEST(len_9, .type = HW_BREAKPOINT_W, .addr = mem, .len = 9, .err = EINVAL);
-REQUEST(len_12, .type = HW_BREAKPOINT_W, .addr = mem, .len = 12, .err = EINVAL);
-REQUEST(len_16_unaligned, .type = HW_BREAKPOINT_W, .addr = mem + 8, .len = 16,
+REQUEST(len_29, .type = HW_BREAKPOINT_RW, .addr = mem, .len = 29, .err = EINVAL);
+REQUEST(len_31, .type = HW_BREAKPOINT_W, .addr = mem, .len = 31, .err = EINVAL);
+REQUEST(len_33, .type = HW_BREAKPOINT_W, .addr = mem, .len = 33, .err = EINVAL);
+REQUEST(len_40, .type = HW_BREAKPOINT_W, .addr = mem, .len = 40, .err = EINVAL);
+REQUEST(len_48, .type = HW_BREAKPOINT_W, .addr = mem, .len = 48, .err = EINVAL);
+REQUEST(len_64_unaligned, .type = HW_BREAKPOINT_W, .addr = mem + 8, .len = 64,
 	.err = EINVAL);
 REQUEST(len_huge, .type = HW_BREAKPOINT_W, .addr = mem, .len = ~0UL, .err = EINVAL);
 
-REQUEST(addr_unaligned_2, .type = HW_BREAKPOINT_W, .addr = mem + 1, .len = 2,
+/* These ranges need more than four registers. */
+REQUEST(addr_unaligned_16, .type = HW_BREAKPOINT_W, .addr = mem + 1, .len = 16,
 	.err = EINVAL);
-REQUEST(addr_unaligned_4, .type = HW_BREAKPOINT_W, .addr = mem + 2, .len = 4,
+REQUEST(addr_unaligned_24, .type = HW_BREAKPOINT_W, .addr = mem + 2, .len = 24,
 	.err = EINVAL);
-REQUEST(addr_unaligned_8, .type = HW_BREAKPOINT_RW, .addr = mem + 4, .len = 8,
+REQUEST(addr_unaligned_32, .type = HW_BREAKPOINT_RW, .addr = mem + 4, .len = 32,
 	.err = EINVAL);
 REQUEST(addr_wraps, .type = HW_BREAKPOINT_W, .addr = (void *)-4L, .len = 8, .err = EINVAL);
 REQUEST(addr_last_byte_wraps, .type = HW_BREAKPOINT_W, .addr = (void *)-1L, .len = 2,
@@ -86,7 +86,7 @@ REQUEST(kernel_addr_without_kernel_mode, .type = HW_BREAKPOINT_W, .addr = KERNEL
 REQUEST(kernel_x_without_kernel_mode, .type = HW_BREAKPOINT_X, .addr = KERNEL_HALF,
 	.len = 8, .err = EINVAL);
 
-ATTR(config_unknown_bit, EINVAL, attr->config = 1 << 3);
+ATTR(config_unknown_bit, EINVAL, attr->config = 1 << 5);
 ATTR(reserved_bit, EINVAL, attr->__reserved_1 = 1);
 ATTR(unknown_sample_type, EINVAL, attr->sample_type = PERF_SAMPLE_MAX);
 ATTR(unknown_read_format, EINVAL, attr->read_format = PERF_FORMAT_MAX);
@@ -200,7 +200,7 @@ TEST_F(refused, longer_range_where_the_processor_has_none)
 	char cpuinfo[65536];
 	int fd;
 
-	self->attr.bp_len = 16;
+	self->attr.bp_len = 64;
 	fd = bp_open(&self->attr, 0, -1);
 	ASSERT_EQ(0, bp_read_file("/proc/cpuinfo", cpuinfo, sizeof(cpuinfo)));
 	if (strstr(cpuinfo, " bpext")) {
@@ -221,6 +221,8 @@ TEST_F(refused, unknown_config_bit)
 	for (int full = 0; full < 2; full++) {
 		for (int bit = 2; bit < 64; bit++) {
 			self->attr.config = 1ULL << bit;
+			if (self->attr.config & (HW_BREAKPOINT_VALUE | HW_BREAKPOINT_CHANGED))
+				continue;
 			EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
 				TH_LOG("config bit %d, full %d", bit, full);
 			}
@@ -456,9 +458,9 @@ static void watch_kernel_instruction(struct perf_event_attr *attr)
 	attr->bp_len = sizeof(long);
 }
 
-static void take_len_3(struct perf_event_attr *attr)
+static void take_len_33(struct perf_event_attr *attr)
 {
-	attr->bp_len = 3;
+	attr->bp_len = 33;
 }
 
 PERMISSION(own_task, OF_REQUESTER, "2", NULL, 0);
@@ -473,8 +475,8 @@ PERMISSION(kernel_instruction_if_paranoid, OF_REQUESTER, "2", watch_kernel_instr
 	   EACCES);
 
 /* Invalid attributes are reported before missing permission. */
-PERMISSION(malformed_for_a_cpu, OF_CPU, "1", take_len_3, EINVAL);
-PERMISSION(malformed_for_another_user, OF_THIS_TASK, "1", take_len_3, EINVAL);
+PERMISSION(malformed_for_a_cpu, OF_CPU, "1", take_len_33, EINVAL);
+PERMISSION(malformed_for_another_user, OF_THIS_TASK, "1", take_len_33, EINVAL);
 PERMISSION(unknown_bit_for_a_cpu, OF_CPU, "1", change_config_unknown_bit, EINVAL);
 PERMISSION(unknown_bit_for_another_user, OF_THIS_TASK, "1", change_config_unknown_bit,
 	   EINVAL);
@@ -843,8 +845,9 @@ TEST_F(refused, requests_do_not_disturb_an_open_breakpoint)
 	int fd = bp_open(&self->attr, 0, -1);
 
 	ASSERT_GE(fd, 0);
-	bad[0].bp_len = 3;
+	bad[0].bp_len = 33;
 	bad[1].bp_addr++;
+	bad[1].bp_len = 16;
 	bad[2].bp_type = HW_BREAKPOINT_R;
 	for (int i = 0; i < 30; i++) {
 		EXPECT_EQ(-EINVAL, bp_open(&bad[i % 3], 0, -1));

@@ -3,8 +3,8 @@
  * Flexible breakpoints: the cost of thousands of them.
  *
  * The rule: a task with thousands of flexible breakpoints runs as fast as one without,
- * and a context switch costs less than with as many software events. 16,000 cost their
- * task at most 2 % of the time.
+ * and a context switch costs less than with as many software events. With 16,000 of them
+ * a rotation costs no more than a certain number of instructions, or 2 % of the time.
  */
 #include <sys/resource.h>
 
@@ -226,15 +226,36 @@ static double percent_more(int rounds, struct bp_worker *other, double limit)
 }
 
 /*
+ * An emulated machine has a slow processor, whose clock counts instructions: a rotation may
+ * take as long as this many rounds of work. That is 2 % of an interval at 1e9 instructions
+ * in 8 s, and more if the clock is faster.
+ */
+#define ROUNDS_OF_ROTATION	2500
+
+/* The limit of what rotations may cost, in percent */
+static double cost_limit(int rounds)
+{
+	__u64 least = ~0ULL, time;
+
+	if (!bp_emulated())
+		return 2;
+	for (int i = 0; i < 8; i++) {
+		time = time_of_work(rounds, NULL);
+		least = time < least ? time : least;
+	}
+	return 100.0 * ROUNDS_OF_ROTATION * least / rounds / INTERVAL_NS;
+}
+
+/*
  * Each rotation tries to schedule a bounded number of breakpoints. Work takes sixteen
  * rotations or more, so that the minimum is not that of work with few rotations.
  */
-static void expect_most_cost_four_percent(struct __test_metadata *_metadata,
-					 struct perf_event_attr *attr)
+static void expect_most_cost_little(struct __test_metadata *_metadata,
+				    struct perf_event_attr *attr)
 {
+	double percent, limit;
 	static int fd[MOST];
 	struct bp_worker other;
-	double percent;
 	int rounds;
 
 	BP_NEED_ROOT();
@@ -244,26 +265,27 @@ static void expect_most_cost_four_percent(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, bp_pin(cpu));
 	ASSERT_EQ(0, bp_start(&other, time_of_work, NULL));
 	rounds = 4 * rounds_of_work();
+	limit = cost_limit(rounds);
 	for (int i = 0; i < MOST; i++) {
 		fd[i] = bp_open(attr, 0, -1);
 		ASSERT_LE(0, fd[i]);
 	}
-	percent = percent_more(rounds, &other, 4);
+	percent = percent_more(rounds, &other, limit);
 	bp_close(fd, MOST);
-	TH_LOG("%.2f %%", percent);
-	EXPECT_GE(4, percent);
+	TH_LOG("%.2f of %.2f %%", percent, limit);
+	EXPECT_GE(limit, percent);
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-TEST_F(flexible, sixteen_thousand_cost_their_task_four_percent)
+TEST_F(flexible, sixteen_thousand_cost_their_task_little)
 {
 	struct perf_event_attr attr = flexible(0);
 
-	expect_most_cost_four_percent(_metadata, &attr);
+	expect_most_cost_little(_metadata, &attr);
 }
 
 /* Each of them has storage for hits. */
-TEST_F(flexible, sixteen_thousand_that_queue_signals_cost_their_task_four_percent)
+TEST_F(flexible, sixteen_thousand_that_queue_signals_cost_their_task_little)
 {
 	struct perf_event_attr attr = flexible(0);
 
@@ -271,7 +293,7 @@ TEST_F(flexible, sixteen_thousand_that_queue_signals_cost_their_task_four_percen
 	attr.remove_on_exec = 1;
 	/* HW_BREAKPOINT_SIGTRAP_QUEUE */
 	attr.config |= 1ULL << 2;
-	expect_most_cost_four_percent(_metadata, &attr);
+	expect_most_cost_little(_metadata, &attr);
 }
 
 /* Each of hundreds of breakpoints gets a register. */

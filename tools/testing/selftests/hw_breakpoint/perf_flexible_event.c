@@ -5,6 +5,8 @@
  * The rule: a flexible breakpoint is enabled, sampled and read like any other event,
  * and perf_event_mux_interval_ms in sysfs sets how long it keeps a register.
  */
+#include <sys/resource.h>
+
 #include "flexible.h"
 
 FLEXIBLE_FIXTURE(flexible)
@@ -107,31 +109,48 @@ TEST_F(flexible, mapped_page_has_no_cap_user_time)
 
 /* ================================================== the length of a rotation */
 
+static long switches(void)
+{
+	struct rusage usage = { };
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
 /*
  * Two groups use all registers, so the group that counted last is the one that runs. A
- * rotation took place after the last look that saw the other group run. The timer may
- * fire late, and then fires in time for the next rotation, but never early. If another
- * task runs on the CPU, that rotates the groups, too, after a quarter of an interval at the
- * earliest: so n rotations take at least n - 1 such quarters. The timer is not always late:
- * at least one interval is not much longer than it should be.
+ * rotation took place after the last look that saw the other group run.
+ *
+ * While no other task runs on the CPU only the timer rotates. It may fire late, and then
+ * fires in time for the next rotation, but never early: n rotations take at least n - 1
+ * intervals. The timer is not always late: at least one interval is not much longer than
+ * it should be.
+ *
+ * A switch to another task rotates the groups, too, after a quarter of an interval at the
+ * earliest: so n rotations take at least n - 1 such quarters in any case.
  */
 static void expect_intervals(struct __test_metadata *_metadata, struct events *e, int ms)
 {
 	__u64 start = bp_now(CLOCK_MONOTONIC), interval = ms * 1000000ULL;
-	__u64 began = 0, first = 0, shortest = ~0ULL;
+	__u64 began = 0, first = 0, alone_since = 0, shortest = ~0ULL;
+	int running = 1, rotations = -2, alone = -1, by_timer = 0;
 	struct bp_reading last[2], now[2];
-	int running = 1, rotations = -2;
+	long switched = switches();
 
 	ASSERT_EQ(0, set_interval(ms));
 	read_event(_metadata, e->fd[0], &now[0]);
 	read_event(_metadata, e->fd[BP_SLOTS], &now[1]);
-	while ((rotations < 10 || shortest > interval + 50000000) &&
+	while ((by_timer < 10 || shortest > interval + 50000000) &&
 	       bp_now(CLOCK_MONOTONIC) - start < PATIENCE_NS) {
 		memcpy(last, now, sizeof(now));
 		bp_store(word(0), 1);
 		bp_store(word(BP_SLOTS), 1);
 		read_event(_metadata, e->fd[0], &now[0]);
 		read_event(_metadata, e->fd[BP_SLOTS], &now[1]);
+		if (switched != switches()) {
+			switched = switches();
+			alone = -1;
+		}
 		if (now[!running].count == last[!running].count)
 			continue;
 		running = !running;
@@ -144,8 +163,16 @@ static void expect_intervals(struct __test_metadata *_metadata, struct events *e
 		else if (rotations > 0 && now[0].enabled - began < shortest)
 			shortest = now[0].enabled - began;
 		began = last[0].enabled;
+		if (rotations < 0)
+			continue;
+		if (++alone == 0)
+			alone_since = last[0].enabled;
+		if (alone < 2)
+			continue;
+		by_timer++;
+		EXPECT_LE(0.99 * (alone - 1) * interval, now[0].enabled - alone_since);
 	}
-	EXPECT_LE(10, rotations);
+	EXPECT_LE(10, by_timer);
 	EXPECT_LE(0.24 * (rotations - 1) * interval, now[0].enabled - first);
 	EXPECT_GE(interval + 50000000, shortest);
 }

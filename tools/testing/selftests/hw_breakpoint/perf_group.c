@@ -79,6 +79,15 @@ TEST_F(group, of_all_registers_counts_and_is_read_as_one)
 	expect_counts(_metadata, self, BP_SLOTS, 2);
 }
 
+TEST_F(group, read_to_a_bad_address_is_efault_and_the_group_goes_on)
+{
+	open_group(_metadata, self, 2, 0, -1);
+	EXPECT_EQ(-1, read(self->fd[0], (void *)8UL, sizeof(struct group_read)));
+	EXPECT_EQ(EFAULT, errno);
+	hit_all(self, 2);
+	expect_counts(_metadata, self, 2, 1);
+}
+
 TEST_F(group, member_too_many_is_refused_and_the_group_goes_on)
 {
 	open_group(_metadata, self, BP_SLOTS, 0, -1);

@@ -32,7 +32,7 @@ static void modify_member(struct __test_metadata *_metadata, struct group *g, in
 		EXPECT_EQ(0, bp_modify(g->fd[i], attr));
 		g->at[i] = j;
 		expect_group_counts(_metadata, g, -1);
-		attr->bp_len = 3;
+		attr->bp_len = 33;
 		EXPECT_EQ(-EINVAL, bp_modify(g->fd[i], attr));
 		expect_group_counts(_metadata, g, -1);
 	}
@@ -80,7 +80,7 @@ TEST_F(attr, group_goes_on_when_a_modify_is_refused)
 		EXPECT_EQ(0, bp_modify(g.fd[i], &attr));
 		EXPECT_EQ(0, bp_enable(g.fd[i]));
 		watch(&attr, SECOND_BYTE);
-		attr.bp_len = 3;
+		attr.bp_len = 33;
 		EXPECT_EQ(-EINVAL, bp_modify(g.fd[i], &attr));
 		expect_group_counts(_metadata, &g, -1);
 	}
@@ -238,7 +238,7 @@ TEST_F(attr, event_of_a_dead_task_is_modified)
 			EXPECT_EQ(0, bp_modify(fd[1], &self->attr));
 			EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));
 		}
-		self->attr.bp_len = 3;
+		self->attr.bp_len = 33;
 		EXPECT_EQ(-EINVAL, bp_modify(fd[0], &self->attr));
 		EXPECT_EQ(5, count(_metadata, fd[0]));
 		EXPECT_EQ(0, count(_metadata, fd[1]));
@@ -270,7 +270,7 @@ TEST_F(attr, modify_on_an_offline_cpu_applies_when_the_cpu_is_back)
 	EXPECT_EQ(0, bp_modify(fd[0], &self->attr));
 	EXPECT_EQ(0, bp_modify(fd[1], &self->attr));
 	self->attr.disabled = 1;
-	self->attr.bp_len = 3;
+	self->attr.bp_len = 33;
 	EXPECT_EQ(-EINVAL, bp_modify(fd[0], &self->attr));
 	EXPECT_EQ(0, bp_cpu_online(cpu, true));
 	ASSERT_EQ(0, bp_pin(cpu));

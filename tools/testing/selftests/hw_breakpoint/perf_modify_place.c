@@ -303,7 +303,7 @@ struct refusal {
 
 static void spoil_len(struct perf_event_attr *attr)
 {
-	attr->bp_len = 3;
+	attr->bp_len = 33;
 }
 
 static void spoil_type(struct perf_event_attr *attr)
@@ -314,7 +314,7 @@ static void spoil_type(struct perf_event_attr *attr)
 static void spoil_alignment(struct perf_event_attr *attr)
 {
 	attr->bp_addr = (unsigned long)word(20) + 1;
-	attr->bp_len = 4;
+	attr->bp_len = 16;
 	attr->bp_type = HW_BREAKPOINT_W;
 }
 
@@ -323,13 +323,6 @@ static void spoil_kernel(struct perf_event_attr *attr)
 	attr->bp_addr = KERNEL_ADDR;
 	attr->bp_len = 4;
 	attr->bp_type = HW_BREAKPOINT_W;
-}
-
-/* Only the address differs. */
-static void spoil_move(struct perf_event_attr *attr)
-{
-	watch(attr, FIRST_LONG);
-	attr->bp_addr++;
 }
 
 static void spoil_move_to_kernel(struct perf_event_attr *attr)
@@ -363,7 +356,6 @@ static const struct refusal refusals[] = {
 	{ "type", -EINVAL, spoil_type },
 	{ "alignment", -EINVAL, spoil_alignment },
 	{ "kernel address", -EINVAL, spoil_kernel },
-	{ "move to another alignment", -EINVAL, spoil_move },
 	{ "move to a kernel address", -EINVAL, spoil_move_to_kernel },
 	{ "config", -EINVAL, spoil_config },
 	{ "period", -EINVAL, spoil_period },

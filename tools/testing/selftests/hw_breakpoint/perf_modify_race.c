@@ -63,7 +63,7 @@ static void *storm_thread(void *arg)
 		watch(&attr, s->at[i % s->nr]);
 		attr.disabled = s->toggled && i % 2;
 		if (s->refused && i % 3 == 2) {
-			attr.bp_len = 3;
+			attr.bp_len = 33;
 			err = bp_modify(s->fd, &attr) == -EINVAL ? 0 : 1;
 		} else {
 			err = bp_modify(s->fd, &attr);

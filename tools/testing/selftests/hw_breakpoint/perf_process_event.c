@@ -583,7 +583,7 @@ TEST_F(process, modify_is_for_all_threads)
 	bp_do(&second, 2);
 	bp_store(self->mem + 2 * SECOND, 1);
 	EXPECT_EQ(6, bp_count(self->fd));
-	self->attr.bp_len = 3;
+	self->attr.bp_len = 33;
 	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &self->attr));
 	bp_do(&thread[1], 1);
 	EXPECT_EQ(7, bp_count(self->fd));

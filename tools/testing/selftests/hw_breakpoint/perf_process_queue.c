@@ -464,6 +464,55 @@ TEST_F(queue, exec_drops_the_hits_of_all_threads)
 	EXPECT_EQ(0, bp_in_child(exec_with_hits, (void *)1));
 }
 
+/* -------------------------------------------------------------------------- memory */
+
+/* The size of the smaller part of a queue is more than this. */
+#define LARGE			"bytes_req > 768"
+
+static int count_large_allocations(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = tracepoint_id("kmem/kmalloc"),
+	};
+	int fd = bp_open(&attr, 0, -1);
+
+	return bp_ioctl(fd, PERF_EVENT_IOC_SET_FILTER, (unsigned long)LARGE) ? -1 : fd;
+}
+
+static __u64 allocations_of_thread(int counter, struct bp_worker *w)
+{
+	__u64 before = bp_count(counter);
+
+	return bp_start_thread(w, worker, NULL) ? 0 : bp_count(counter) - before;
+}
+
+/* A new thread has a queue only if an event needs it at the time. */
+TEST_F(queue, new_threads_have_no_queue_after_close)
+{
+	int counter = count_large_allocations();
+	struct bp_worker with, without;
+	__u64 of_thread;
+
+	BP_NEED_ROOT();
+	ASSERT_LE(0, counter);
+	of_thread = allocations_of_thread(counter, &with);
+	EXPECT_LE(2, of_thread);
+	for (int i = 0; i < 3; i++) {
+		close(self->fd);
+		EXPECT_EQ(of_thread - 2, allocations_of_thread(counter, &without));
+		/* Now it gets one. */
+		self->fd = watch(0);
+		EXPECT_EQ(1, bp_do(&without, W_HIT_0));
+		EXPECT_EQ(0, bp_stop(&without));
+	}
+	EXPECT_EQ(1, bp_do(&with, W_HIT_0));
+	EXPECT_EQ(0, bp_stop(&with));
+	EXPECT_EQ(of_thread, allocations_of_thread(counter, &with));
+	EXPECT_EQ(0, bp_stop(&with));
+}
+
 /* -------------------------------------------------------------------------- storms */
 
 #define STORM_THREADS		16

@@ -257,11 +257,12 @@ TEST_F(trap, event_is_removed_on_exec)
 
 /* ------------------------------------------------------- threads during the open */
 
-#define NEW_THREADS		8
+#define NEW_THREADS		32
 
 struct opening {
 	pthread_t thread[NEW_THREADS];
 	struct perf_event_attr attr;
+	int created;
 	int opened;
 	long traps;
 };
@@ -280,14 +281,16 @@ static void *store_when_opened(void *arg)
 static void *create_threads(void *arg)
 {
 	struct opening *o = arg;
+	int err = 0;
 
 	for (int i = 0; i < NEW_THREADS; i++) {
-		if (start_thread(&o->thread[i], store_when_opened, o))
-			return arg;
+		err = err ?: start_thread(&o->thread[i], store_when_opened, o);
+		__atomic_store_n(&o->created, i + 1, __ATOMIC_RELEASE);
 	}
-	return NULL;
+	return err ? arg : NULL;
 }
 
+/* Opens when so many threads have been created: the next one is being created. */
 static int open_while_threads_are_created(void *arg)
 {
 	struct opening o = { .attr = trap_attr(0) };
@@ -296,8 +299,8 @@ static int open_while_threads_are_created(void *arg)
 
 	if (start_thread(&creator, create_threads, &o))
 		return 1;
-	for (long i = 0; i < (long)arg; i++)
-		sched_yield();
+	while (__atomic_load_n(&o.created, __ATOMIC_ACQUIRE) < (long)arg)
+		__builtin_ia32_pause();
 	if (bp_open(&o.attr, 0, -1) < 0)
 		return 2;
 	__atomic_store_n(&o.opened, 1, __ATOMIC_RELEASE);
@@ -314,7 +317,7 @@ TEST_F(trap, threads_that_are_created_during_the_open_get_signals)
 {
 	close(self->fd);
 	for (long i = 0; i < bp_rounds(40); i++)
-		EXPECT_EQ(0, bp_in_child(open_while_threads_are_created, (void *)(i % 8)));
+		EXPECT_EQ(0, bp_in_child(open_while_threads_are_created, (void *)(i % 16)));
 }
 
 /* ------------------------------------------------------------------------- storms */

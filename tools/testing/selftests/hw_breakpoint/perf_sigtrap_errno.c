@@ -56,7 +56,7 @@ TEST_F(trap, queue_needs_sigtrap)
 	self->attr.sigtrap = 0;
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	self->attr.sigtrap = 1;
-	for (int bit = 3; bit < 64; bit++) {
+	for (int bit = 5; bit < 64; bit++) {
 		self->attr.config = SIGTRAP_QUEUE | 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	}
@@ -69,6 +69,14 @@ TEST_F(trap, queue_cannot_be_changed)
 	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &self->attr));
 	self->attr.config = 0;
 	EXPECT_EQ(0, bp_modify(self->fd, &self->attr));
+}
+
+/* By then the event has the storage for its signals: it is freed. */
+TEST_F(trap, call_chain_above_the_limit)
+{
+	self->attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	self->attr.sample_max_stack = 65535;
+	EXPECT_EQ(-EOVERFLOW, bp_open(&self->attr, 0, -1));
 }
 
 /* A modify cannot set or clear attr.sigtrap. */

@@ -254,7 +254,7 @@ TEST_F(trap, refused_modify_keeps_address_and_sig_data)
 	for (int i = 0; i < 2; i++) {
 		bad = trap_attr(word(1), DATA(1));
 		if (i)
-			bad.bp_len = 3;
+			bad.bp_len = 33;
 		else
 			bad.sample_period++;
 		ASSERT_EQ(-EINVAL, bp_modify(self->fd, &bad));

@@ -108,6 +108,86 @@ TEST_F(insn, handler_that_jumps_out_gets_the_others)
 	EXPECT_EQ(2 * variant->nr, nr_seen);
 }
 
+/* As NR_SIGTIMEDWAIT in sigtrap.c */
+#ifdef __NR_ppoll_time64
+#define NR_PPOLL		__NR_ppoll_time64
+#else
+#define NR_PPOLL		__NR_ppoll
+#endif
+
+/* System calls that wait with another mask */
+static int wait_in_sigsuspend(const sigset_t *mask)
+{
+	return sigsuspend(mask);
+}
+
+static int wait_in_ppoll(const sigset_t *mask)
+{
+	__s64 patience[2] = { 10, 0 };
+
+	return syscall(NR_PPOLL, NULL, 0, patience, mask, 8);
+}
+
+static int (*wait_with)(const sigset_t *mask);
+static int waits, interrupted;
+
+/* The handler of the first signal waits for the others, one after the other. */
+static void wait_in_first(int nr)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	while (!nr && interrupted < waits && wait_with(&none) == -1 && errno == EINTR)
+		interrupted++;
+}
+
+TEST_F(insn, handler_that_waits_with_sigtrap_unblocked_gets_the_others)
+{
+	static int (*const calls[])(const sigset_t *mask) = { wait_in_ppoll, wait_in_sigsuspend };
+
+	waits = variant->nr - 1;
+	in_handler = wait_in_first;
+	for (int i = 0; i < 2; i++) {
+		wait_with = calls[i];
+		interrupted = 0;
+		forget_seen();
+		count_func(&self->n);
+		ASSERT_EQ(waits, interrupted);
+		ASSERT_EQ(variant->nr, nr_seen);
+		expect_each_event(_metadata, 0, variant->nr, 0, SYNC);
+		for (int k = 0; k < variant->nr; k++)
+			EXPECT_EQ(k > 0, seen[k].depth);
+	}
+}
+
+static int result_of_ppoll, result_of_sigtimedwait;
+
+static void wait_with_sigtrap_blocked(int nr)
+{
+	__s64 moment[2] = { 0, 20000000 };
+	sigset_t set;
+
+	if (nr)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTRAP);
+	result_of_ppoll = syscall(NR_PPOLL, NULL, 0, moment, &set, 8) ? -errno : 0;
+	result_of_sigtimedwait = take_signal(NULL, moment[1]);
+}
+
+/* The others do not interrupt it, and come when it has returned. */
+TEST_F(insn, handler_that_waits_with_sigtrap_blocked_gets_them_later)
+{
+	in_handler = wait_with_sigtrap_blocked;
+	count_func(&self->n);
+	EXPECT_EQ(0, result_of_ppoll);
+	EXPECT_EQ(-EAGAIN, result_of_sigtimedwait);
+	ASSERT_EQ(variant->nr, nr_seen);
+	expect_each_event(_metadata, 0, variant->nr, 0, SYNC);
+	for (int i = 0; i < variant->nr; i++)
+		EXPECT_EQ(0, seen[i].depth);
+}
+
 static void count_while_blocked(struct __test_metadata *_metadata, FIXTURE_DATA(insn) *self)
 {
 	block();
@@ -289,6 +369,7 @@ struct tracee {
 	int events;
 	bool blocked;
 	bool calls;
+	bool waits;
 };
 
 static int seen_in_first;
@@ -304,7 +385,8 @@ static void call_in_handler(int nr)
 
 /*
  * Hits count_insn once; the exit status is the number of signals, or of those that came
- * before the end of the first handler if this calls the kernel.
+ * before the end of the first handler if this calls the kernel, or that interrupted it if
+ * it waits.
  */
 static int tracee(void *arg)
 {
@@ -312,6 +394,11 @@ static int tracee(void *arg)
 	int n = 0;
 
 	in_handler = t->calls ? call_in_handler : NULL;
+	if (t->waits) {
+		in_handler = wait_in_first;
+		wait_with = wait_in_ppoll;
+		waits = t->events - 1;
+	}
 	syscall(__NR_close_range, 3, ~0U, 0);
 	for (int i = 0; i < t->events; i++)
 		CHECK(watch_insn(count_insn, DATA(i)) >= 0);
@@ -324,7 +411,9 @@ static int tracee(void *arg)
 		unblock();
 	if (n != 1)
 		return 100;
-	return t->calls ? seen_in_first : nr_seen;
+	if (t->calls)
+		return seen_in_first;
+	return t->waits ? interrupted : nr_seen;
 }
 
 static pid_t start_tracee(struct __test_metadata *_metadata, struct tracee *t)
@@ -470,6 +559,25 @@ TEST_F(insn, tracer_unblocks_the_others)
 		ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0, SIGTRAP));
 	}
 	EXPECT_EQ(t.events, bp_wait(pid));
+}
+
+/* At its stops before and after the call the tracee looks at the hits, too. */
+TEST_F(insn, tracer_stops_a_handler_that_waits)
+{
+	struct tracee t = { .events = variant->nr, .waits = true };
+	pid_t pid = start_tracee(_metadata, &t);
+	int status;
+
+	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD));
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0, 0));
+	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		int sig = WSTOPSIG(status);
+
+		ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, pid, 0, sig == SIGTRAP ? sig : 0));
+	}
+	bp_forget_child(pid);
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(t.events - 1, WEXITSTATUS(status));
 }
 
 struct stops {

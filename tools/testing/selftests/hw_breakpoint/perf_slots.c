@@ -423,7 +423,7 @@ TEST_F(slots, malformed_requests_take_no_slot)
 {
 	struct perf_event_attr bad = self->attr;
 
-	bad.bp_len = 3;
+	bad.bp_len = 33;
 	for (int i = 0; i < 100; i++)
 		EXPECT_EQ(-EINVAL, bp_open(&bad, 0, -1));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(0, -1));

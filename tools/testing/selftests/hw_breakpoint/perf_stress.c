@@ -363,7 +363,7 @@ static int knock_until(void *arg)
 
 	if (bp_become_nobody())
 		return 255;
-	bad.bp_len = 3;
+	bad.bp_len = 33;
 	while (!*s->stop) {
 		if (bp_open(&attr, s->victim, -1) != -EACCES ||
 		    bp_open(&bad, s->victim, -1) >= 0 ||

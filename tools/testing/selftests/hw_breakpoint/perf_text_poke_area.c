@@ -388,6 +388,15 @@ TEST_F(record, kernel_text_opens_with_the_attributes_of_perf_record)
 		attr.config = (1ULL << bit) | 2;
 		EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
 	}
+	attr.config = 1;
+	attr.config1 = 1;
+	EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
+	attr.config1 = 0;
+	attr.config2 = 1;
+	EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
+	attr.config2 = 0;
+	attr.config3 = 1;
+	EXPECT_EQ(-EINVAL, bp_open(&attr, 0, -1));
 }
 
 /* Released kernels give the flags behind attr.sigtrap other meanings. */

@@ -474,7 +474,7 @@ TEST_F(record, leaves_no_changed_text_when_the_last_event_is_closed)
 	struct perf_event_attr refused = breakpoint_attr();
 
 	ASSERT_TRUE(before && after);
-	refused.bp_len = 3;
+	refused.bp_len = 33;
 	/* The static key stays on for a while: it is off when the text differs. */
 	ASSERT_EQ(0, listen_here(self));
 	ASSERT_TRUE(read_kcore(start, after, size));

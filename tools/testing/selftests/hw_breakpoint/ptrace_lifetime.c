@@ -487,6 +487,33 @@ TEST_F(tracee, task_that_goes_on_in_a_system_call_gives_disabled_registers_back)
 	tracee_kill(&t);
 }
 
+/* The task has not been to user mode since, so the work that releases them still waits. */
+TEST_F(tracee, exec_frees_registers_that_were_disabled_at_its_entry)
+{
+	struct tracee t = { .fd = -1 };
+
+	t.pid = fork();
+	ASSERT_LE(0, t.pid);
+	if (!t.pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		tracee_stop();
+		execl("/proc/self/exe", "exe", NULL);
+		_exit(1);
+	}
+	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
+	/* Run to the entry of execve(). */
+	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, t.pid, 0, 0));
+	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
+	EXPECT_EQ(0, dr_poke(&t, 7, ALL_ON));
+	EXPECT_EQ(0, dr_poke(&t, 7, 0));
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, t.pid, 0, 0));
+	/* The new image starts with a SIGTRAP. */
+	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
+	EXPECT_TRUE(WIFSTOPPED(t.status) && WSTOPSIG(t.status) == SIGTRAP);
+	EXPECT_EQ(BP_SLOTS, bp_free_slots(t.pid, -1));
+	tracee_kill(&t);
+}
+
 TEST_F(tracee, exec_and_exit_find_disabled_registers)
 {
 	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, self->t.pid, 0,

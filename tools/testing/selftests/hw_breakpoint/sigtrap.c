@@ -193,19 +193,24 @@ bool is_pending(void)
 #define NR_SIGTIMEDWAIT		__NR_rt_sigtimedwait
 #endif
 
-int take_pending(struct trap_info *taken)
+int take_signal(struct trap_info *taken, long nsec)
 {
-	__s64 no_time[2] = { };
+	__s64 timeout[2] = { 0, nsec };
 	siginfo_t info;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTRAP);
-	if (syscall(NR_SIGTIMEDWAIT, &set, &info, no_time, 8) < 0)
+	if (syscall(NR_SIGTIMEDWAIT, &set, &info, timeout, 8) < 0)
 		return -errno;
 	if (taken)
 		memcpy(taken, &info, sizeof(*taken));
 	return info.si_code;
+}
+
+int take_pending(struct trap_info *taken)
+{
+	return take_signal(taken, 0);
 }
 
 void send_trap_to_self(void)

@@ -137,9 +137,12 @@ void unblock(void);
 bool is_pending(void);
 
 /*
- * Takes a pending SIGTRAP; returns its code, or a negative errno if none is pending.
+ * Waits for a SIGTRAP at most @nsec and takes it; returns its code, or a negative errno.
  * The C library of ia32 would use a system call with a 32-bit time.
  */
+int take_signal(struct trap_info *taken, long nsec);
+
+/* The same for a SIGTRAP that is pending */
 int take_pending(struct trap_info *taken);
 
 void send_trap_to_self(void);

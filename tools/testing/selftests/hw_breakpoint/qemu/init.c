@@ -6,19 +6,17 @@
  * The kernel command line has the mode, hwbp.mode= one of:
  *
  *   test   run the suites of /etc/hwbp/suites and write one nested KTAP
- *          document to the virtio serial port org.hwbp.verdict, line by line
+ *          document to the virtio serial port PORT_VERDICT, line by line
  *          as the tests go; its last line is END_MARK, and a document without
- *          that line is invalid.  hwbp.only= selects suites, hwbp.tests= the
- *          tests of each suite by a glob.
+ *          that line is invalid.  hwbp.tests= selects the tests of each suite by a glob.
  *   exec   run the command in /etc/hwbp/argv (NUL-separated words); its output
- *          goes to the ports org.hwbp.out and org.hwbp.err, its exit status
- *          to the verdict port
+ *          goes to PORT_OUT and PORT_ERR, its exit status to PORT_VERDICT
  *   shell  an interactive shell on the console
  *
  * The console is only a log: no result is read from it.
  *
- * The port org.hwbp.pulse gets a line every few seconds of guest time, by which
- * the host sees that the machine makes progress, and how far it is:
+ * PORT_PULSE gets a line every few seconds of guest time, by which the host sees
+ * that the machine makes progress, and how far it is:
  *
  *   UPTIME SUITES-DONE SUITES PASSED FAILED NAME
  *
@@ -32,7 +30,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -72,9 +69,6 @@
 /* Interval of the lines on the pulse port, in seconds */
 #define PULSE_SECONDS	5
 
-/* A test that takes longer gets a comment in the document, in seconds. */
-#define SLOW_SECONDS	3
-
 /* kmemleak reports only unreferenced objects that are older than five seconds. */
 #define KMEMLEAK_AGE	6
 
@@ -91,16 +85,19 @@
 #define __printf(a, b)	__attribute__((__format__(printf, a, b)))
 #endif
 
-/* How the output of a program is converted to subtests */
+/* The virtio serial ports, in the order in which vm adds them */
+enum port { PORT_VERDICT = 1, PORT_PULSE, PORT_OUT, PORT_ERR };
+
+/* How the output of a program is converted to subtests: the letter with which suites names it */
 enum format {
 	/* The program prints TAP or KTAP. */
-	FORMAT_TAP,
+	FORMAT_TAP = 't',
 	/* The program prints "[OK]", "[FAIL]" and "[SKIP]" at the start of a line. */
-	FORMAT_MARKS,
+	FORMAT_MARKS = 'm',
 	/* The program has no subtests; its exit status is the one subtest. */
-	FORMAT_EXIT,
+	FORMAT_EXIT = 'e',
 	/* Not a program, but a KUnit suite that ran at boot */
-	FORMAT_KUNIT,
+	FORMAT_KUNIT = 'k',
 };
 
 struct suite {
@@ -120,8 +117,6 @@ struct tally {
 	int passed;
 	int failed;
 	long bytes;
-	/* Time at which the last test ended */
-	double last;
 };
 
 static struct suite suites[MAX_SUITES];
@@ -133,7 +128,7 @@ static FILE *doc;
 /* A file descriptor that becomes readable when a child has exited */
 static int child_fd;
 
-/* The port org.hwbp.pulse, or -1 */
+/* PORT_PULSE, or -1 */
 static int pulse_fd = -1;
 
 /* For the pulse: number of suites that are done, and results of all of them */
@@ -245,26 +240,25 @@ static char *parameter(const char *key, char *fallback)
 
 /* ---- setting up the machine -------------------------------------------- */
 
-static void try_mount(const char *type, const char *dir)
-{
-	mkdir(dir, 0755);
-	if (mount(type, dir, type, 0, NULL) && errno != EBUSY)
-		fprintf(stderr, "init: no %s at %s: %s\n", type, dir, strerror(errno));
-}
-
 static void mount_filesystems(void)
 {
+	static const char *const mounts[][2] = {
+		{ "proc", "/proc" }, { "sysfs", "/sys" }, { "devtmpfs", "/dev" },
+		{ "devpts", "/dev/pts" }, { "tmpfs", "/dev/shm" }, { "tmpfs", "/run" },
+		{ "debugfs", "/sys/kernel/debug" }, { "tracefs", "/sys/kernel/tracing" },
+		{ "cgroup2", "/sys/fs/cgroup" }, { "bpf", "/sys/fs/bpf" },
+	};
+	const char *type, *dir;
+	size_t i;
+
 	umask(0);
-	try_mount("proc", "/proc");
-	try_mount("sysfs", "/sys");
-	try_mount("devtmpfs", "/dev");
-	try_mount("devpts", "/dev/pts");
-	try_mount("tmpfs", "/dev/shm");
-	try_mount("tmpfs", "/run");
-	try_mount("debugfs", "/sys/kernel/debug");
-	try_mount("tracefs", "/sys/kernel/tracing");
-	try_mount("cgroup2", "/sys/fs/cgroup");
-	try_mount("bpf", "/sys/fs/bpf");
+	for (i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
+		type = mounts[i][0];
+		dir = mounts[i][1];
+		mkdir(dir, 0755);
+		if (mount(type, dir, type, 0, NULL) && errno != EBUSY)
+			fprintf(stderr, "init: no %s at %s: %s\n", type, dir, strerror(errno));
+	}
 	if (symlink("/proc/self/fd", "/dev/fd"))
 		perror("init: /dev/fd");
 	mkdir("/tmp", 01777);
@@ -325,50 +319,29 @@ static void watch_children(void)
 		give_up("signalfd: %s", strerror(errno));
 }
 
-/* Opens the virtio serial port of that name; returns -1 on failure. */
-static int open_port(const char *name)
+/* Opens a virtio serial port, which appears some time after the device. */
+static int open_port(enum port port)
 {
-	DIR *dir = opendir("/sys/class/virtio-ports");
-	struct dirent *entry;
-	int fd = -1;
-
-	while (dir && fd < 0 && (entry = readdir(dir))) {
-		char path[PATH_MAX], *text;
-
-		snprintf(path, sizeof(path), "/sys/class/virtio-ports/%s/name", entry->d_name);
-		text = slurp(path, NULL);
-		if (text && !strncmp(text, name, strlen(name)) && text[strlen(name)] == '\n') {
-			snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
-			fd = open(path, O_WRONLY | O_CLOEXEC);
-		}
-		free(text);
-	}
-	if (dir)
-		closedir(dir);
-	return fd;
-}
-
-/* The ports appear some time after the device, with a message from the host. */
-static int wait_for_port(const char *name)
-{
+	char path[32];
 	int fd, tries;
 
+	snprintf(path, sizeof(path), "/dev/vport0p%d", port);
 	for (tries = 0; tries < 600; tries++) {
-		fd = open_port(name);
+		fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (fd >= 0)
 			return fd;
 		usleep(50000);
 	}
-	give_up("no virtio serial port %s", name);
+	give_up("no virtio serial port %s", path);
 }
 
 static void open_document(void)
 {
-	doc = fdopen(wait_for_port("org.hwbp.verdict"), "w");
+	doc = fdopen(open_port(PORT_VERDICT), "w");
 	if (!doc)
 		give_up("fdopen: %s", strerror(errno));
 	setvbuf(doc, NULL, _IOLBF, 1 << 16);
-	pulse_fd = wait_for_port("org.hwbp.pulse");
+	pulse_fd = open_port(PORT_PULSE);
 }
 
 /* ---- progress ---------------------------------------------------------- */
@@ -391,55 +364,16 @@ static void pulse(const char *name, const struct tally *t)
 
 /* ---- the list of suites ------------------------------------------------ */
 
-static enum format parse_format(const char *word)
-{
-	if (!strcmp(word, "tap"))
-		return FORMAT_TAP;
-	if (!strcmp(word, "marks"))
-		return FORMAT_MARKS;
-	if (!strcmp(word, "exit"))
-		return FORMAT_EXIT;
-	if (!strcmp(word, "kunit"))
-		return FORMAT_KUNIT;
-	give_up("%s: unknown format '%s'", SUITES_FILE, word);
-}
-
-/*
- * Applies the comma-separated patterns of hwbp.only=: the last one that matches
- * decides; it deselects the suite if it begins with "!". A suite that matches none is
- * selected only if the first pattern begins with "!".
- */
-static bool wanted(const char *name)
-{
-	static const char *only;
-	char *copy, *pattern;
-	bool match, not;
-
-	if (!only)
-		only = parameter("hwbp.only", "*");
-	match = *only == '!';
-	copy = strdup(only);
-	for (pattern = strtok(copy, ","); pattern; pattern = strtok(NULL, ",")) {
-		not = *pattern == '!';
-		if (!fnmatch(pattern + not, name, 0))
-			match = !not;
-	}
-	free(copy);
-	return match;
-}
-
 /* NAME FORMAT TIMEOUT CPUS [COMMAND...] */
 static void add_suite(char **words, int nr)
 {
 	struct suite *suite = &suites[nr_suites];
 	int i;
 
-	if (nr < 4 || nr_suites == MAX_SUITES)
+	if (nr < 4 || nr_suites == MAX_SUITES || !strchr("tmek", *words[1]))
 		give_up("%s: bad line for '%s'", SUITES_FILE, words[0]);
-	if (!wanted(words[0]))
-		return;
 	suite->name = words[0];
-	suite->format = parse_format(words[1]);
+	suite->format = *words[1];
 	suite->timeout = atol(words[2]) * atol(parameter("hwbp.slow", "1"));
 	suite->min_cpus = atol(words[3]);
 	suite->argv = calloc(nr - 4 + 1, sizeof(*suite->argv));
@@ -481,7 +415,7 @@ static void add_unlisted_kunit(void)
 		snprintf(name, sizeof(name), "kunit/%s", entry->d_name);
 		for (known = false, i = 0; i < nr_suites; i++)
 			known |= !strcmp(suites[i].name, name);
-		if (known || !wanted(name) || nr_suites == MAX_SUITES)
+		if (known || nr_suites == MAX_SUITES)
 			continue;
 		suites[nr_suites].format = FORMAT_KUNIT;
 		suites[nr_suites++].name = strdup(name);
@@ -601,14 +535,6 @@ static bool starts(const char *line, const char *what)
 	return !strncmp(line, what, strlen(what));
 }
 
-/* Adds a comment to the document about a test that took long. */
-static void note_time(struct tally *t)
-{
-	if (now() - t->last > SLOW_SECONDS)
-		fprintf(doc, "    # slow: %.1f seconds\n", now() - t->last);
-	t->last = now();
-}
-
 static void subtest(struct tally *t, bool ok, const char *name, const char *directive)
 {
 	fprintf(doc, "    %s %d %s%s\n", ok ? "ok" : "not ok", t->passed + t->failed + 1,
@@ -625,12 +551,13 @@ static void subtest(struct tally *t, bool ok, const char *name, const char *dire
  */
 static void marks_line(struct tally *t, const char *line)
 {
-	if (starts(line, "[OK]"))
-		subtest(t, true, line + 4 + strspn(line + 4, " \t"), "");
-	else if (starts(line, "[FAIL]"))
-		subtest(t, false, line + 6 + strspn(line + 6, " \t"), "");
+	const char *text = strchr(line, ']');
+
+	text = text ? text + 1 + strspn(text + 1, " \t") : line;
+	if (starts(line, "[OK]") || starts(line, "[FAIL]"))
+		subtest(t, line[1] == 'O', text, "");
 	else if (starts(line, "[SKIP]"))
-		subtest(t, true, line + 6 + strspn(line + 6, " \t"), " # SKIP");
+		subtest(t, true, text, " # SKIP");
 	else
 		fprintf(doc, "    # %s\n", line);
 }
@@ -648,8 +575,6 @@ static void tap_line(struct tally *t, const char *line)
 	t->failed += failed;
 	known = starts(text, "ok ") || starts(text, "not ok ") || starts(text, "1..") ||
 		*text == '#';
-	if (passed || failed)
-		note_time(t);
 	fprintf(doc, "    %s%s\n", known ? "" : "# ", line);
 }
 
@@ -867,7 +792,7 @@ static void run_suite(struct suite *suite, int number)
 {
 	unsigned long taint_before = taint();
 	double start_time = now();
-	struct tally t = { .last = start_time };
+	struct tally t = { 0 };
 	struct ending end;
 	bool good;
 
@@ -907,13 +832,6 @@ static bool skip_suite(const struct suite *suite, int number)
 
 /* ---- checks after all suites ------------------------------------------- */
 
-static void check_taint(struct tally *t, unsigned long before)
-{
-	if (taint() != before)
-		fprintf(doc, "    # tainted was %#lx, is %#lx\n", before, taint());
-	subtest(t, taint() == before, "kernel is not tainted by the tests", "");
-}
-
 /*
  * Scan twice: the second scan finds objects whose last reference was in an object that
  * the first one found.
@@ -946,7 +864,9 @@ static void run_checks(int number, unsigned long taint_before)
 	fprintf(doc, "    KTAP version 1\n    # Subtest: checks\n    1..2\n");
 	note_on_console("suite", "checks");
 	pulse_now("checks", NULL);
-	check_taint(&t, taint_before);
+	if (taint() != taint_before)
+		fprintf(doc, "    # tainted was %#lx, is %#lx\n", taint_before, taint());
+	subtest(&t, taint() == taint_before, "kernel is not tainted by the tests", "");
 	check_leaks(&t);
 	fprintf(doc, "    # hwbp: end how=exit code=%d stuck=0 seconds=0\n", !!t.failed);
 	fprintf(doc, "%s %d checks\n", t.failed ? "not ok" : "ok", number);
@@ -989,8 +909,7 @@ static void run_exec(void)
 		argv[nr++] = word;
 	argv[nr] = NULL;
 
-	pid = start(argv, wait_for_port("org.hwbp.out"),
-		    wait_for_port("org.hwbp.err"));
+	pid = start(argv, open_port(PORT_OUT), open_port(PORT_ERR));
 	if (pid < 0)
 		give_up("fork: %s", strerror(errno));
 	while (!reap(pid, &status)) {

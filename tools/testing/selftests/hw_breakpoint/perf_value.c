@@ -1,0 +1,1125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * attr.config bits 3 and 4: values of the object in each sample, and only real changes.
+ *
+ * The rule: each record has the object before and after the access. The value before is
+ * the value after the hit before it, or what the object was when the event was opened,
+ * enabled or modified. So the records of one memory are a chain from the first value to the
+ * last, also if several CPUs write, and no change is told twice. A value that is not known is
+ * reported as such. With bit 4 an access that leaves the object as it was is no hit.
+ */
+#include <linux/capability.h>
+#include <linux/memfd.h>
+
+#include "bp_test.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON	38
+#endif
+#ifndef __NR_memfd_secret
+#define __NR_memfd_secret	447
+#endif
+
+#define VALUE		HW_BREAKPOINT_VALUE
+#define CHANGED		HW_BREAKPOINT_CHANGED
+#define BOTH		(HW_BREAKPOINT_BEFORE_KNOWN | HW_BREAKPOINT_AFTER_KNOWN)
+
+#define NR_THREADS	4
+#define MANY		200
+
+static void store8(void *p, __u64 v)
+{
+	asm volatile("movb %b1, (%0)" : : "r" (p), "q" (v) : "memory");
+}
+
+static void store16(void *p, __u64 v)
+{
+	asm volatile("movw %w1, (%0)" : : "r" (p), "r" (v) : "memory");
+}
+
+static void store32(void *p, __u64 v)
+{
+	asm volatile("movl %k1, (%0)" : : "r" (p), "r" (v) : "memory");
+}
+
+static void store(void *p, unsigned int size, __u64 v)
+{
+	if (size == 1)
+		store8(p, v);
+	else if (size == 2)
+		store16(p, v);
+	else
+		store32(p, v);
+}
+
+/* A record, of an object of at most 8 bytes */
+struct hit {
+	__u64 addr, before, after;
+	__u32 tid;
+	unsigned int len, flags;
+};
+
+FIXTURE(value)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+	struct bp_ring ring;
+	union bp_record rec;
+	int fd;
+};
+
+FIXTURE_SETUP(value)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->cpus = bp_online_cpus();
+	self->attr = bp_attr_w(self->mem, 4);
+	self->attr.config = VALUE;
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_RAW;
+}
+
+FIXTURE_TEARDOWN(value)
+{
+	if (self->ring.page)
+		bp_ring_unmap(&self->ring);
+	bp_teardown(_metadata);
+}
+
+static void open_ring(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self,
+		      pid_t pid, int cpu)
+{
+	self->fd = bp_open(&self->attr, pid, cpu);
+	ASSERT_GE(self->fd, 0);
+	ASSERT_EQ(0, bp_ring_map(&self->ring, self->fd, 64, PROT_READ | PROT_WRITE));
+}
+
+/* Takes the next sample out of the ring; returns false if there is none. */
+static bool next_hit(struct bp_ring *ring, union bp_record *rec, struct hit *hit)
+{
+	const struct hw_breakpoint_values *values;
+	const __u32 *p;
+
+	do {
+		if (!bp_ring_next(ring, rec))
+			return false;
+	} while (rec->header.type != PERF_RECORD_SAMPLE);
+
+	p = (const __u32 *)&rec->u64[1];
+	*hit = (struct hit) { .tid = p[1], .addr = rec->u64[2] };
+	values = (const void *)&p[5];
+	/* The size, behind it the values, and padding */
+	if (p[4] + 4 != rec->header.size - 24 || p[4] < 4 + 2U * values->len ||
+	    values->len > sizeof(hit->before))
+		return false;
+	hit->len = values->len;
+	hit->flags = values->flags;
+	memcpy(&hit->before, values->bytes + values->offset, hit->len);
+	memcpy(&hit->after, values->bytes + values->offset + hit->len, hit->len);
+	return true;
+}
+
+static void expect_hit(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self,
+		       unsigned int flags, __u64 before, __u64 after)
+{
+	struct hit hit;
+
+	ASSERT_TRUE(next_hit(&self->ring, &self->rec, &hit));
+	EXPECT_EQ(self->attr.bp_len, hit.len);
+	EXPECT_EQ(flags, hit.flags);
+	EXPECT_EQ(before, hit.before);
+	EXPECT_EQ(after, hit.after);
+}
+
+static void expect_no_hit(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self)
+{
+	struct hit hit;
+
+	EXPECT_FALSE(next_hit(&self->ring, &self->rec, &hit)) {
+		TH_LOG("%llx -> %llx, flags %x", hit.before, hit.after, hit.flags);
+	}
+}
+
+static __u64 silent(int fd)
+{
+	__u64 nr = ~0ULL;
+
+	if (ioctl(fd, HW_BREAKPOINT_IOC_SILENT, &nr))
+		return ~0ULL;
+	return nr;
+}
+
+/* -------------------------------------------------------------- one thread */
+
+TEST_F(value, each_length_is_told)
+{
+	for (unsigned int len = 1; len <= 4; len *= 2) {
+		memset(self->mem, 0x11, 16);
+		self->attr.bp_len = len;
+		open_ring(_metadata, self, 0, -1);
+		store(self->mem, len, 0x22222222);
+		store(self->mem, len, 0x33333333);
+		expect_hit(_metadata, self, BOTH, 0x11111111U >> (32 - 8 * len),
+			   0x22222222U >> (32 - 8 * len));
+		expect_hit(_metadata, self, BOTH, 0x22222222U >> (32 - 8 * len),
+			   0x33333333U >> (32 - 8 * len));
+		expect_no_hit(_metadata, self);
+		bp_ring_unmap(&self->ring);
+		bp_close(&self->fd, 1);
+	}
+	self->ring.page = NULL;
+}
+
+/* A store to a part of the object changes that part. */
+TEST_F(value, object_is_told_and_not_the_access)
+{
+	store32(self->mem, 0x01020304);
+	open_ring(_metadata, self, 0, -1);
+	store8(self->mem + 1, 0xff);
+	expect_hit(_metadata, self, BOTH, 0x01020304, 0x0102ff04);
+}
+
+/* An object that needs several registers */
+TEST_F(value, long_object_is_told_as_a_whole)
+{
+	const struct hw_breakpoint_values *values = (const void *)((__u32 *)&self->rec.u64[3] + 1);
+	char before[24], after[24];
+
+	for (int i = 0; i < sizeof(before); i++)
+		self->mem[i] = i;
+	memcpy(before, self->mem, sizeof(before));
+	self->attr.bp_len = sizeof(before);
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem + 12, 0x55667788);
+	memcpy(after, self->mem, sizeof(after));
+	ASSERT_TRUE(bp_ring_next(&self->ring, &self->rec));
+	EXPECT_EQ(sizeof(before), values->len);
+	EXPECT_EQ(BOTH, values->flags);
+	EXPECT_EQ(0, memcmp(values->bytes + values->offset, before, sizeof(before)));
+	EXPECT_EQ(0, memcmp(values->bytes + values->offset + sizeof(before), after, sizeof(after)));
+	EXPECT_EQ(self->mem, (char *)self->rec.u64[2]);
+	EXPECT_FALSE(bp_ring_next(&self->ring, &self->rec));
+}
+
+TEST_F(value, page_that_was_never_touched_is_zero)
+{
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 1);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+}
+
+TEST_F(value, read_tells_the_same_value_twice)
+{
+	self->attr.bp_type = HW_BREAKPOINT_RW;
+	store32(self->mem, 5);
+	open_ring(_metadata, self, 0, -1);
+	bp_load(self->mem, 4);
+	expect_hit(_metadata, self, BOTH, 5, 5);
+}
+
+/* What was written while the event was off is not told. */
+TEST_F(value, before_is_read_when_the_event_is_enabled)
+{
+	self->attr.disabled = 1;
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 7);
+	ASSERT_EQ(0, bp_enable(self->fd));
+	store32(self->mem, 8);
+	ASSERT_EQ(0, bp_disable(self->fd));
+	store32(self->mem, 9);
+	ASSERT_EQ(0, bp_enable(self->fd));
+	store32(self->mem, 10);
+	expect_hit(_metadata, self, BOTH, 7, 8);
+	expect_hit(_metadata, self, BOTH, 9, 10);
+	expect_no_hit(_metadata, self);
+}
+
+/* To enable an event that is enabled changes nothing. */
+TEST_F(value, change_is_not_lost_if_the_event_is_enabled_again)
+{
+	__u64 before = 0;
+	struct hit hit;
+
+	self->attr.exclude_user = 1;
+	self->attr.exclude_kernel = 0;
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 7);
+	ASSERT_EQ(0, bp_enable(self->fd));
+	/* Accesses by the kernel, one or more */
+	ASSERT_EQ(4, syscall(SYS_getrandom, self->mem, 4, 0));
+	ASSERT_TRUE(next_hit(&self->ring, &self->rec, &hit));
+	do {
+		EXPECT_EQ(BOTH, hit.flags);
+		EXPECT_EQ(before, hit.before);
+		before = hit.after;
+	} while (next_hit(&self->ring, &self->rec, &hit));
+	EXPECT_EQ(*(__u32 *)self->mem, before);
+}
+
+TEST_F(value, before_is_read_when_the_event_is_modified)
+{
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 1);
+	store32(self->mem + 8, 20);
+	self->attr.bp_addr += 8;
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	store32(self->mem + 8, 21);
+	store32(self->mem, 2);
+	self->attr.bp_addr -= 8;
+	self->attr.bp_len = 2;
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	store16(self->mem, 3);
+
+	self->attr.bp_len = 4;
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	expect_hit(_metadata, self, BOTH, 20, 21);
+	self->attr.bp_len = 2;
+	expect_hit(_metadata, self, BOTH, 2, 3);
+	expect_no_hit(_metadata, self);
+}
+
+/* A refused modification leaves the chain as it is. */
+TEST_F(value, refused_modification_keeps_the_chain)
+{
+	struct perf_event_attr attr = self->attr;
+
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 1);
+	attr.bp_len = 0;
+	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &attr));
+	attr = self->attr;
+	attr.config |= CHANGED;
+	attr.bp_addr += 4;
+	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &attr));
+	attr.config = 0;
+	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &attr));
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+}
+
+/* Hits between two samples belong to the chain. */
+TEST_F(value, sample_of_a_longer_period_has_the_last_hit)
+{
+	self->attr.sample_period = 2;
+	open_ring(_metadata, self, 0, -1);
+	for (int i = 1; i <= 4; i++)
+		store32(self->mem, i);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+	expect_hit(_metadata, self, BOTH, 3, 4);
+	expect_no_hit(_metadata, self);
+}
+
+TEST_F(value, flexible_event_has_values)
+{
+	int fd[BP_SLOTS];
+
+	self->attr.config |= BP_FLEXIBLE;
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 1);
+	ASSERT_EQ(BP_SLOTS - 1, bp_fill(0, -1, fd));
+	bp_close(fd, BP_SLOTS - 1);
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+}
+
+TEST_F(value, members_of_a_group_have_their_own_objects)
+{
+	struct perf_event_attr attr = self->attr;
+	struct bp_ring ring;
+	struct hit hit;
+	int fd;
+
+	open_ring(_metadata, self, 0, -1);
+	attr.bp_addr += 4;
+	fd = bp_open_group(&attr, 0, -1, self->fd, 0);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_ring_map(&ring, fd, 1, PROT_READ | PROT_WRITE));
+	store32(self->mem, 1);
+	store32(self->mem + 4, 2);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	expect_no_hit(_metadata, self);
+	ASSERT_TRUE(next_hit(&ring, &self->rec, &hit));
+	EXPECT_EQ(2, hit.after);
+	bp_ring_unmap(&ring);
+}
+
+/* ------------------------------------------------------------- only changes */
+
+FIXTURE(changed)
+{
+	char *mem;
+	struct perf_event_attr attr;
+};
+
+FIXTURE_VARIANT(changed)
+{
+	__u64 config;
+};
+
+FIXTURE_VARIANT_ADD(changed, guaranteed) { };
+FIXTURE_VARIANT_ADD(changed, flexible) { .config = BP_FLEXIBLE };
+FIXTURE_VARIANT_ADD(changed, of_a_process) { .config = BP_PROCESS };
+
+FIXTURE_SETUP(changed)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->attr = bp_attr_w(self->mem, 4);
+	self->attr.config = CHANGED | variant->config;
+}
+
+FIXTURE_TEARDOWN(changed)
+{
+	bp_teardown(_metadata);
+}
+
+TEST_F(changed, silent_stores_are_no_hits)
+{
+	int fd = bp_open(&self->attr, 0, -1);
+	unsigned int seed = 1, last = 0;
+	long long changes = 0;
+
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < MANY; i++) {
+		unsigned int v = bp_random(&seed) % 3;
+
+		store32(self->mem, v);
+		changes += v != last;
+		last = v;
+	}
+	EXPECT_EQ(changes, bp_count(fd));
+	EXPECT_EQ(MANY - changes, silent(fd));
+	ASSERT_GT(changes, 0);
+	ASSERT_LT(changes, MANY);
+}
+
+TEST_F(changed, reads_are_no_hits)
+{
+	int fd;
+
+	self->attr.bp_type = HW_BREAKPOINT_RW;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	bp_load(self->mem, 4);
+	store32(self->mem, 1);
+	bp_load(self->mem, 4);
+	EXPECT_EQ(1, bp_count(fd));
+	EXPECT_EQ(2, silent(fd));
+}
+
+static long store_values(int cmd, void *mem)
+{
+	store32(mem, cmd);
+	return 0;
+}
+
+static volatile int signals;
+
+static void count_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+TEST_F(changed, only_changes_send_signals)
+{
+	int fd;
+
+	signal(SIGTRAP, count_signal);
+	self->attr.sigtrap = 1;
+	self->attr.remove_on_exec = 1;
+	self->attr.sample_period = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	for (int i = 0; i < 10; i++)
+		store32(self->mem, i / 2);
+	/* 0, 0, 1, 1, ... */
+	EXPECT_EQ(4, signals);
+	EXPECT_EQ(6, silent(fd));
+}
+
+/* Only the event of the page tells; counts of all threads are added. */
+TEST_F(changed, silent_accesses_of_children_are_counted)
+{
+	struct bp_worker thread, child;
+	int fd;
+
+	if (!(self->attr.config & BP_PROCESS))
+		self->attr.inherit = 1;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, bp_start_thread(&thread, store_values, self->mem));
+	bp_do(&thread, 1);
+	bp_do(&thread, 1);
+	store32(self->mem, 1);
+	store32(self->mem, 2);
+	EXPECT_EQ(2, silent(fd));
+	bp_stop(&thread);
+	EXPECT_EQ(2, bp_count(fd));
+	if (self->attr.config & BP_PROCESS)
+		return;
+
+	/* The memory of a child of fork() is another one, with the same value. */
+	ASSERT_EQ(0, bp_start(&child, store_values, self->mem));
+	bp_do(&child, 2);
+	bp_do(&child, 3);
+	store32(self->mem, 3);
+	store32(self->mem, 3);
+	EXPECT_EQ(4, silent(fd));
+	bp_stop(&child);
+	EXPECT_EQ(4, bp_count(fd));
+}
+
+TEST_F(changed, unknown_value_counts_as_changed)
+{
+	int fd;
+
+	ASSERT_EQ(0, mprotect(self->mem, BP_PAGE_SIZE, PROT_NONE));
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, mprotect(self->mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE));
+	store32(self->mem, 0);
+	store32(self->mem, 0);
+	EXPECT_EQ(1, bp_count(fd));
+	EXPECT_EQ(1, silent(fd));
+}
+
+/* ------------------------------------------------------------------ threads */
+
+struct writer {
+	char *mem;
+	unsigned int id;
+	int cpu;
+};
+
+/* Stores values that no other store has. */
+static void *write_values(void *arg)
+{
+	struct writer *w = arg;
+
+	bp_pin(w->cpu);
+	for (unsigned int i = 1; i <= MANY; i++) {
+		store32(w->mem, w->id << 16 | i);
+		if (i % 8 == w->id)
+			sched_yield();
+	}
+	return NULL;
+}
+
+struct chain {
+	struct hit hit[NR_THREADS * MANY + 1];
+	int nr;
+};
+
+static void collect(struct chain *chain, struct bp_ring *ring, union bp_record *rec)
+{
+	while (chain->nr < ARRAY_SIZE(chain->hit) &&
+	       next_hit(ring, rec, &chain->hit[chain->nr]))
+		chain->nr++;
+}
+
+/*
+ * Follows the changes from 0. All values are different, so each has at most one record
+ * that changes it. Returns the last value; *@nr is the number of changes.
+ */
+static __u64 follow(const struct chain *chain, int *nr)
+{
+	__u64 value = 0;
+	int i;
+
+	for (*nr = 0; ; ++*nr) {
+		for (i = 0; i < chain->nr; i++) {
+			if (chain->hit[i].before == value && chain->hit[i].after != value)
+				break;
+		}
+		if (i == chain->nr || *nr > chain->nr)
+			return value;
+		value = chain->hit[i].after;
+	}
+}
+
+FIXTURE(threads)
+{
+	char *mem;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+};
+
+FIXTURE_VARIANT(threads)
+{
+	__u64 config;
+	bool inherit;
+};
+
+FIXTURE_VARIANT_ADD(threads, of_a_process) { .config = BP_PROCESS };
+FIXTURE_VARIANT_ADD(threads, that_inherit) { .inherit = true };
+FIXTURE_VARIANT_ADD(threads, of_a_process_changes) { .config = BP_PROCESS | CHANGED };
+FIXTURE_VARIANT_ADD(threads, that_inherit_flexible) {
+	.config = BP_FLEXIBLE | CHANGED, .inherit = true
+};
+
+FIXTURE_SETUP(threads)
+{
+	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->mem);
+	self->cpus = bp_online_cpus();
+	self->attr = bp_attr_w(self->mem, 4);
+	self->attr.config = VALUE | variant->config;
+	self->attr.inherit = variant->inherit;
+	self->attr.sample_period = 1;
+	self->attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_RAW;
+}
+
+FIXTURE_TEARDOWN(threads)
+{
+	bp_teardown(_metadata);
+}
+
+/* One event for each CPU, as profilers open them; together they tell each change once. */
+TEST_F(threads, chain_is_unbroken)
+{
+	static struct chain chain;
+	static union bp_record rec;
+	struct writer w[NR_THREADS];
+	pthread_t thread[NR_THREADS];
+	struct bp_ring ring[BP_MAX_CPUS];
+	long long hits = 0, filtered = 0;
+	int fd[BP_MAX_CPUS], nr, changes = 0;
+
+	for (int i = 0; i < self->cpus.nr; i++) {
+		fd[i] = bp_open(&self->attr, 0, self->cpus.cpu[i]);
+		ASSERT_GE(fd[i], 0);
+		ASSERT_EQ(0, bp_ring_map(&ring[i], fd[i], 32, PROT_READ | PROT_WRITE));
+	}
+	for (int i = 0; i < NR_THREADS; i++) {
+		w[i] = (struct writer) { self->mem, i + 1, self->cpus.cpu[i % self->cpus.nr] };
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, write_values, &w[i]));
+	}
+	for (int i = 0; i < NR_THREADS; i++)
+		pthread_join(thread[i], NULL);
+
+	chain.nr = 0;
+	for (int i = 0; i < self->cpus.nr; i++) {
+		collect(&chain, &ring[i], &rec);
+		hits += bp_count(fd[i]);
+		if (self->attr.config & CHANGED)
+			filtered += silent(fd[i]);
+		bp_ring_unmap(&ring[i]);
+	}
+	EXPECT_EQ(hits, chain.nr);
+	EXPECT_EQ(NR_THREADS * MANY, hits + filtered);
+	for (int i = 0; i < chain.nr; i++) {
+		EXPECT_EQ(BOTH, chain.hit[i].flags);
+		changes += chain.hit[i].before != chain.hit[i].after;
+	}
+	EXPECT_EQ(*(__u32 *)self->mem, follow(&chain, &nr));
+	EXPECT_EQ(changes, nr);
+	if (self->attr.config & CHANGED)
+		EXPECT_EQ(chain.nr, changes);
+}
+
+/* ------------------------------------------------------------ fork and exec */
+
+static void inherit(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self)
+{
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	self->attr.inherit = 1;
+	open_ring(_metadata, self, 0, self->cpus.cpu[0]);
+}
+
+TEST_F(value, child_starts_from_the_value_of_its_parent)
+{
+	struct bp_worker child;
+
+	inherit(_metadata, self);
+	store32(self->mem, 1);
+	ASSERT_EQ(0, bp_start(&child, store_values, self->mem));
+	store32(self->mem, 2);
+	bp_do(&child, 11);
+	store32(self->mem, 3);
+	bp_do(&child, 12);
+
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+	expect_hit(_metadata, self, BOTH, 1, 11);
+	expect_hit(_metadata, self, BOTH, 2, 3);
+	expect_hit(_metadata, self, BOTH, 11, 12);
+	expect_no_hit(_metadata, self);
+}
+
+/* Tasks switch between the two memories, whose events are alike. */
+TEST_F(value, values_stay_with_the_memory_when_tasks_take_turns)
+{
+	struct bp_worker child;
+
+	inherit(_metadata, self);
+	ASSERT_EQ(0, bp_start(&child, store_values, self->mem));
+	for (int i = 1; i <= MANY / 10; i++) {
+		store32(self->mem, i);
+		bp_do(&child, 1000 + i);
+		expect_hit(_metadata, self, BOTH, i - 1, i);
+		expect_hit(_metadata, self, BOTH, i == 1 ? 0 : 1000 + i - 1, 1000 + i);
+	}
+}
+
+TEST_F(value, modification_reaches_each_memory)
+{
+	struct bp_worker child, thread;
+
+	inherit(_metadata, self);
+	ASSERT_EQ(0, bp_start(&child, store_values, self->mem + 8));
+	ASSERT_EQ(0, bp_start_thread(&thread, store_values, self->mem + 8));
+	store32(self->mem + 8, 1);
+	bp_do(&child, 101);
+	self->attr.bp_addr += 8;
+	ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
+	store32(self->mem + 8, 2);
+	bp_do(&child, 102);
+	bp_do(&thread, 3);
+	bp_do(&child, 103);
+	store32(self->mem + 8, 4);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+	expect_hit(_metadata, self, BOTH, 101, 102);
+	expect_hit(_metadata, self, BOTH, 2, 3);
+	expect_hit(_metadata, self, BOTH, 102, 103);
+	expect_hit(_metadata, self, BOTH, 3, 4);
+	expect_no_hit(_metadata, self);
+}
+
+static int store_in_vfork(void *mem)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		store32(mem, 50);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+TEST_F(value, child_that_shares_the_memory_shares_the_chain)
+{
+	inherit(_metadata, self);
+	store32(self->mem, 1);
+	store_in_vfork(self->mem);
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	expect_hit(_metadata, self, BOTH, 1, 50);
+	expect_hit(_metadata, self, BOTH, 50, 2);
+	expect_no_hit(_metadata, self);
+}
+
+#define IMAGE	"PERF_VALUE_IMAGE"
+
+/* The program that exec_image() executes: it has another page at the same address. */
+static void __attribute__((constructor)) image(void)
+{
+	char *mem;
+
+	if (!getenv(IMAGE))
+		return;
+	mem = bp_map_page(PROT_READ | PROT_WRITE);
+	store32(mem, 5);
+	store32(mem, 6);
+	_exit(0);
+}
+
+static int exec_image(void *arg)
+{
+	bool (*fork_first)(void) = arg;
+	char *argv[] = { "image", NULL }, *env[] = { IMAGE "=1", NULL };
+
+	if (fork_first && !fork_first())
+		return 0;
+	execve("/proc/self/exe", argv, env);
+	return 1;
+}
+
+static void expect_image(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self)
+{
+	expect_hit(_metadata, self, HW_BREAKPOINT_AFTER_KNOWN, 0, 5);
+	expect_hit(_metadata, self, BOTH, 5, 6);
+	expect_no_hit(_metadata, self);
+}
+
+TEST_F(value, next_program_has_another_memory)
+{
+	inherit(_metadata, self);
+	store32(self->mem, 1);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	EXPECT_EQ(0, bp_in_child(exec_image, NULL));
+	expect_image(_metadata, self);
+	/* The chain of the parent goes on. */
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+}
+
+TEST_F(value, program_after_vfork_has_another_memory)
+{
+	char *argv[] = { "image", NULL }, *env[] = { IMAGE "=1", NULL };
+	pid_t pid;
+
+	inherit(_metadata, self);
+	store32(self->mem, 1);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+	pid = vfork();
+	if (!pid) {
+		execve("/proc/self/exe", argv, env);
+		_exit(1);
+	}
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	expect_image(_metadata, self);
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+}
+
+static long exec_process(int cmd, void *arg)
+{
+	(void)cmd;
+	return exec_image(arg);
+}
+
+/* The value of an event of a process is that of the memory, too. */
+TEST_F(value, next_program_of_a_process_has_another_memory)
+{
+	struct bp_worker child;
+	int cpu = self->cpus.cpu[0];
+
+	ASSERT_EQ(0, bp_pin(cpu));
+	ASSERT_EQ(0, bp_start(&child, exec_process, NULL));
+	self->attr.config |= BP_PROCESS;
+	open_ring(_metadata, self, child.pid, cpu);
+	bp_do(&child, 0);
+	expect_image(_metadata, self);
+}
+
+/* ------------------------------------------------- what is not or no longer there */
+
+TEST_F(value, unmapped_page_is_unknown)
+{
+	ASSERT_EQ(0, munmap(self->mem, BP_PAGE_SIZE));
+	open_ring(_metadata, self, 0, -1);
+	ASSERT_EQ(self->mem, bp_map_page(PROT_READ | PROT_WRITE));
+	store32(self->mem, 1);
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, HW_BREAKPOINT_AFTER_KNOWN, 0, 1);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+}
+
+TEST_F(value, page_that_must_not_be_read_is_unknown)
+{
+	store32(self->mem, 1);
+	ASSERT_EQ(0, mprotect(self->mem, BP_PAGE_SIZE, PROT_NONE));
+	open_ring(_metadata, self, 0, -1);
+	ASSERT_EQ(0, mprotect(self->mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE));
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, HW_BREAKPOINT_AFTER_KNOWN, 0, 2);
+}
+
+static void map_fd(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self, int fd,
+		   off_t offset)
+{
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(self->mem, mmap(self->mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_FIXED, fd, offset));
+}
+
+TEST_F(value, truncated_page_of_a_file_is_unknown)
+{
+	int fd = memfd_create("value", 0);
+
+	map_fd(_metadata, self, fd, 0);
+	open_ring(_metadata, self, 0, -1);
+	ASSERT_EQ(0, ftruncate(fd, BP_PAGE_SIZE));
+	store32(self->mem, 1);
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, HW_BREAKPOINT_AFTER_KNOWN, 0, 1);
+	expect_hit(_metadata, self, BOTH, 1, 2);
+	close(fd);
+}
+
+TEST_F(value, device_is_not_read)
+{
+	int fd = open("/dev/mem", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		SKIP(return, "needs /dev/mem");
+	/* The memory of a VGA adapter */
+	map_fd(_metadata, self, fd, 0xb8000);
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 1);
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, 0, 0, 0);
+	expect_hit(_metadata, self, 0, 0, 0);
+	close(fd);
+}
+
+TEST_F(value, secret_memory_is_not_read)
+{
+	int fd = syscall(__NR_memfd_secret, O_CLOEXEC);
+
+	if (fd < 0)
+		SKIP(return, "needs memfd_secret()");
+	ASSERT_EQ(0, ftruncate(fd, BP_PAGE_SIZE));
+	map_fd(_metadata, self, fd, 0);
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 1);
+	store32(self->mem, 2);
+	expect_hit(_metadata, self, 0, 0, 0);
+	expect_hit(_metadata, self, 0, 0, 0);
+	close(fd);
+}
+
+static volatile bool done;
+
+static void *drop_page(void *mem)
+{
+	while (!done)
+		madvise(mem, BP_PAGE_SIZE, MADV_DONTNEED);
+	return NULL;
+}
+
+/* The page is zero again, or has what was stored. The kernel stores byte by byte. */
+static bool is_of_page(__u64 v)
+{
+	for (; v; v >>= 8) {
+		if ((v & 0xff) && (v & 0xff) != 0x55)
+			return false;
+	}
+	return true;
+}
+
+TEST_F(value, page_may_go_away_at_any_time)
+{
+	int rounds = bp_rounds(2000), i, nr = 0, pipefd[2];
+	__u32 v = 0x55555555;
+	pthread_t thread;
+	struct hit hit;
+
+	self->attr.exclude_kernel = 0;
+	open_ring(_metadata, self, 0, -1);
+	ASSERT_EQ(0, pipe(pipefd));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, drop_page, self->mem));
+	for (i = 0; i < rounds; i++) {
+		store32(self->mem, v);
+		if (i % 16 == 0) {
+			ASSERT_EQ(4, write(pipefd[1], &v, 4));
+			ASSERT_EQ(4, read(pipefd[0], self->mem, 4));
+		}
+		while (next_hit(&self->ring, &self->rec, &hit)) {
+			nr++;
+			EXPECT_TRUE(is_of_page(hit.before));
+			EXPECT_TRUE(is_of_page(hit.after));
+		}
+	}
+	done = true;
+	pthread_join(thread, NULL);
+	EXPECT_LE(rounds, nr);
+}
+
+/* ------------------------------------------------------------ under fire */
+
+static void *move(void *arg)
+{
+	FIXTURE_DATA(value) *self = arg;
+	struct perf_event_attr attr = self->attr;
+
+	for (int i = 0; i < bp_rounds(400); i++) {
+		attr.bp_addr = self->attr.bp_addr + i % 2 * 8;
+		if (bp_modify(self->fd, &attr))
+			return (void *)1;
+	}
+	done = true;
+	return NULL;
+}
+
+/* The objects have different contents: no record may have both. */
+TEST_F(value, record_is_about_one_object)
+{
+	void *failed = NULL;
+	pthread_t thread;
+	struct hit hit;
+	int nr = 0;
+
+	store32(self->mem, 0xa0000000);
+	store32(self->mem + 8, 0xb0000000);
+	done = false;
+	open_ring(_metadata, self, 0, -1);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, move, self));
+	for (__u32 i = 1; !done && i < 0x0fffffff; i++) {
+		store32(self->mem, 0xa0000000 + i);
+		store32(self->mem + 8, 0xb0000000 + i);
+		while (next_hit(&self->ring, &self->rec, &hit)) {
+			__u64 is = hit.addr == (unsigned long)self->mem ? 0xa : 0xb;
+
+			nr++;
+			EXPECT_EQ(BOTH, hit.flags);
+			EXPECT_EQ(is, hit.before >> 28);
+			EXPECT_EQ(is, hit.after >> 28);
+			EXPECT_EQ(hit.after, is << 28 | i);
+			/* An older value may be that of the last look. */
+			EXPECT_LT(hit.before, hit.after);
+		}
+	}
+	pthread_join(thread, &failed);
+	EXPECT_EQ(NULL, failed);
+	EXPECT_LT(0, nr);
+}
+
+/* -------------------------------------------------------------------- errors */
+
+TEST_F(value, execution_has_no_value)
+{
+	struct perf_event_attr x = bp_attr_x(bp_func_insn);
+
+	x.config = VALUE;
+	EXPECT_EQ(-EINVAL, bp_open(&x, 0, -1));
+	x.config = CHANGED;
+	EXPECT_EQ(-EINVAL, bp_open(&x, 0, -1));
+}
+
+/* An event may be modified only to what could be opened. */
+TEST_F(value, event_with_values_does_not_become_an_instruction_breakpoint)
+{
+	struct perf_event_attr x = self->attr;
+
+	open_ring(_metadata, self, 0, -1);
+	x.bp_type = HW_BREAKPOINT_X;
+	x.bp_len = 8;
+	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &x));
+	store32(self->mem, 1);
+	expect_hit(_metadata, self, BOTH, 0, 1);
+}
+
+TEST_F(value, user_address_has_no_value_on_a_cpu)
+{
+	BP_NEED_ROOT();
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, self->cpus.cpu[0]));
+	self->attr.config = CHANGED;
+	EXPECT_EQ(-EINVAL, bp_open(&self->attr, -1, self->cpus.cpu[0]));
+	self->attr.config = 0;
+	EXPECT_LE(0, bp_open(&self->attr, -1, self->cpus.cpu[0]));
+}
+
+TEST_F(value, event_that_tells_all_accesses_has_no_number_of_silent_ones)
+{
+	__u64 nr;
+	int fd;
+
+	open_ring(_metadata, self, 0, -1);
+	EXPECT_EQ(-ENOTTY, bp_ioctl(self->fd, HW_BREAKPOINT_IOC_SILENT, (unsigned long)&nr));
+	self->attr.config = CHANGED;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(-EFAULT, bp_ioctl(fd, HW_BREAKPOINT_IOC_SILENT, 8));
+	EXPECT_EQ(0, bp_ioctl(fd, HW_BREAKPOINT_IOC_SILENT, (unsigned long)&nr));
+	EXPECT_EQ(0, nr);
+}
+
+/* Without PERF_SAMPLE_RAW the bit is without effect. */
+TEST_F(value, sample_without_raw_data_has_no_value)
+{
+	self->attr.sample_type &= ~PERF_SAMPLE_RAW;
+	open_ring(_metadata, self, 0, -1);
+	store32(self->mem, 1);
+	ASSERT_TRUE(bp_ring_next(&self->ring, &self->rec));
+	EXPECT_EQ(24, self->rec.header.size);
+}
+
+/* ---------------------------------------------------------------- permission */
+
+struct request {
+	struct perf_event_attr attr;
+	pid_t pid;
+	unsigned long long caps;
+};
+
+static int open_as_nobody(void *arg)
+{
+	struct request *r = arg;
+	int fd;
+
+	if (bp_become_nobody_with(r->caps))
+		return 255;
+	fd = bp_open(&r->attr, r->pid, -1);
+	return fd < 0 ? -fd : 0;
+}
+
+/* CAP_PERFMON is enough to count accesses, but does not show memory. */
+TEST_F(value, memory_of_another_user_is_not_told)
+{
+	struct request r = { self->attr, 0, 1ULL << CAP_PERFMON };
+	static const __u64 config[] = {
+		VALUE, CHANGED, VALUE | BP_PROCESS, CHANGED | BP_PROCESS,
+	};
+	struct bp_worker child;
+
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_start(&child, store_values, self->mem));
+	r.pid = child.pid;
+	for (unsigned int i = 0; i < ARRAY_SIZE(config); i++) {
+		r.attr.config = config[i] & BP_PROCESS;
+		EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
+		r.attr.config = config[i];
+		EXPECT_EQ(EACCES, bp_in_child(open_as_nobody, &r));
+		r.caps |= 1ULL << CAP_SYS_PTRACE;
+		EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
+		r.caps = 1ULL << CAP_PERFMON;
+	}
+	/* Its own memory */
+	r.caps = 0;
+	r.pid = 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(config); i++) {
+		r.attr.config = config[i];
+		EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
+	}
+}
+
+TEST_F(value, kernel_memory_is_for_the_administrator)
+{
+	void *jiffies = bp_ksym("jiffies_64") ?: bp_ksym("jiffies");
+	struct request r = { self->attr, 0, 1ULL << CAP_PERFMON };
+
+	BP_NEED_ROOT();
+	if (!jiffies)
+		SKIP(return, "needs the symbol jiffies");
+	r.attr.bp_addr = (unsigned long)jiffies;
+	r.attr.exclude_kernel = 0;
+	EXPECT_EQ(EPERM, bp_in_child(open_as_nobody, &r));
+	r.caps |= 1ULL << CAP_SYS_ADMIN;
+	EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
+}
+
+/* The value of a kernel variable, on a CPU that writes it */
+TEST_F(value, kernel_variable_is_told)
+{
+	void *jiffies = bp_ksym("jiffies_64") ?: bp_ksym("jiffies");
+	struct hit hit, last = { };
+	int nr = 0;
+
+	BP_NEED_ROOT();
+	if (!jiffies)
+		SKIP(return, "needs the symbol jiffies");
+	self->attr.bp_addr = (unsigned long)jiffies;
+	self->attr.bp_len = sizeof(long);
+	self->attr.exclude_kernel = 0;
+	self->attr.exclude_user = 1;
+	open_ring(_metadata, self, 0, -1);
+	bp_spin(100);
+	bp_disable(self->fd);
+	while (next_hit(&self->ring, &self->rec, &hit)) {
+		EXPECT_EQ(BOTH, hit.flags);
+		EXPECT_LE(hit.before, hit.after);
+		if (nr++)
+			EXPECT_EQ(last.after, hit.before);
+		last = hit;
+	}
+	if (self->cpus.nr == 1)
+		EXPECT_LT(0, nr);
+}
+
+TEST_HARNESS_MAIN
