@@ -721,10 +721,11 @@ static void conditional_local_repoint_keeps_one_that_interrupts_it(struct kunit 
 }
 
 /*
- * The trap comes after the number is incremented. So the change of this CPU is the later
- * one, although each CPU adopts the change of all CPUs only after it.
+ * A change of this CPU to 42 interrupts a change of all CPUs to 21, at its access to word
+ * @word of the set; this CPU then watches @addr.
  */
-static void local_repoint_right_after_a_wide_one_stays(struct kunit *test)
+static void change_this_cpu_in_a_wide_change(struct kunit *test, unsigned int word,
+					     unsigned int addr, const char *when)
 {
 	struct middle m = { .f = test->priv, .task = current, .func = this_cpu_to_42 };
 	int alone;
@@ -732,13 +733,22 @@ static void local_repoint_right_after_a_wide_one_stays(struct kunit *test)
 	run_on(test, cpumask_first(cpu_online_mask));
 	for (alone = 0; alone < 2; alone++) {
 		start_at_20(test, m.f, alone);
-		KUNIT_EXPECT_TRUE(test, in_the_middle(test, &m, state_word(m.f, 1),
+		KUNIT_EXPECT_TRUE(test, in_the_middle(test, &m, state_word(m.f, word),
 						      HW_BREAKPOINT_W, all_to_21));
 		KUNIT_EXPECT_EQ(test, from_err, 0);
-		expect_watched_here(test, 42, "after", alone);
+		expect_watched_here(test, addr, when, alone);
 	}
 	KUNIT_EXPECT_EQ(test, m.err, 0);
 	run_anywhere();
+}
+
+/*
+ * The trap comes after the number is incremented. So the change of this CPU is the later
+ * one, although each CPU adopts the change of all CPUs only after it.
+ */
+static void local_repoint_right_after_a_wide_one_stays(struct kunit *test)
+{
+	change_this_cpu_in_a_wide_change(test, 1, 42, "after");
 }
 
 /*
@@ -747,19 +757,7 @@ static void local_repoint_right_after_a_wide_one_stays(struct kunit *test)
  */
 static void wide_repoint_that_a_local_one_interrupts_is_watched(struct kunit *test)
 {
-	struct middle m = { .f = test->priv, .task = current, .func = this_cpu_to_42 };
-	int alone;
-
-	run_on(test, cpumask_first(cpu_online_mask));
-	for (alone = 0; alone < 2; alone++) {
-		start_at_20(test, m.f, alone);
-		KUNIT_EXPECT_TRUE(test, in_the_middle(test, &m, state_word(m.f, 0),
-						      HW_BREAKPOINT_W, all_to_21));
-		KUNIT_EXPECT_EQ(test, from_err, 0);
-		expect_watched_here(test, 21, "before", alone);
-	}
-	KUNIT_EXPECT_EQ(test, m.err, 0);
-	run_anywhere();
+	change_this_cpu_in_a_wide_change(test, 0, 21, "before");
 }
 
 /*

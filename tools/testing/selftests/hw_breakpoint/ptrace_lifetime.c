@@ -461,6 +461,17 @@ TEST_F(tracee, death_of_the_tracer_gives_disabled_registers_back)
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(self->t.pid, -1));
 }
 
+/* Lets a child that stops itself run to the entry of its next system call. */
+static void disable_all_at_entry(struct __test_metadata *_metadata, struct tracee *t)
+{
+	ASSERT_EQ(t->pid, waitpid(t->pid, &t->status, 0));
+	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, t->pid, 0, 0));
+	ASSERT_EQ(t->pid, waitpid(t->pid, &t->status, 0));
+	ASSERT_TRUE(WIFSTOPPED(t->status));
+	EXPECT_EQ(0, dr_poke(t, 7, ALL_ON));
+	EXPECT_EQ(0, dr_poke(t, 7, 0));
+}
+
 /* The claims are released even if the task stays in a system call for long. */
 TEST_F(tracee, task_that_goes_on_in_a_system_call_gives_disabled_registers_back)
 {
@@ -474,13 +485,7 @@ TEST_F(tracee, task_that_goes_on_in_a_system_call_gives_disabled_registers_back)
 		for (;;)
 			syscall(SYS_pause);
 	}
-	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
-	/* Run to the entry of pause(). */
-	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, t.pid, 0, 0));
-	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
-	ASSERT_TRUE(WIFSTOPPED(t.status));
-	EXPECT_EQ(0, dr_poke(&t, 7, ALL_ON));
-	EXPECT_EQ(0, dr_poke(&t, 7, 0));
+	disable_all_at_entry(_metadata, &t);
 	EXPECT_EQ(0, bp_free_slots(t.pid, -1));
 	ASSERT_EQ(0, ptrace(PTRACE_CONT, t.pid, 0, 0));
 	EXPECT_EQ(BP_SLOTS, bp_free_slots(t.pid, -1));
@@ -500,12 +505,7 @@ TEST_F(tracee, exec_frees_registers_that_were_disabled_at_its_entry)
 		execl("/proc/self/exe", "exe", NULL);
 		_exit(1);
 	}
-	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
-	/* Run to the entry of execve(). */
-	ASSERT_EQ(0, ptrace(PTRACE_SYSCALL, t.pid, 0, 0));
-	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
-	EXPECT_EQ(0, dr_poke(&t, 7, ALL_ON));
-	EXPECT_EQ(0, dr_poke(&t, 7, 0));
+	disable_all_at_entry(_metadata, &t);
 	ASSERT_EQ(0, ptrace(PTRACE_CONT, t.pid, 0, 0));
 	/* The new image starts with a SIGTRAP. */
 	ASSERT_EQ(t.pid, waitpid(t.pid, &t.status, 0));
