@@ -31,9 +31,10 @@ TOUR_FS := build/root-tour
 STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
-.PHONY: all debug base tree refresh check export root run shell test quick bench sizes \
-	baseline lint bisect arm64 docs clean distclean help deps-tour deps-test out/bzImage \
-	out/debug/bzImage out/base/bzImage build/base-src deb test-debian test-clients test-base
+.PHONY: all debug base tree refresh check export root run shell test quick bench \
+	bench-tools sizes baseline lint bisect arm64 docs clean distclean help deps-tour \
+	deps-test out/bzImage out/debug/bzImage out/base/bzImage build/base-src deb test-bochs \
+	test-debian test-clients test-base
 
 all: out/bzImage
 
@@ -117,6 +118,7 @@ endif
 IMAGE_plain := out/bzImage
 IMAGE_debug := out/debug/bzImage
 IMAGE_btf := out/btf/bzImage
+IMAGE_base := out/base/bzImage
 KERNELS := $(or $(KERNEL),plain debug)
 # The machine of the debug kernel takes longest, so it starts first: the shorter ones then
 # keep both cores busy until the end.
@@ -134,6 +136,12 @@ forget-spent:
 test: forget-spent deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
 
+# The suites whose subject is the processor, in another emulator
+TESTS_BOCHS := $(foreach k,$(or $(KERNEL),plain),$k-bochs)
+test-bochs: deps-test $(foreach k,$(or $(KERNEL),plain),$(IMAGE_$k)) root
+	@$(BIN)/deps bochs
+	@VMS=$(VMS) $(STEP) $(BIN)/test out/test-bochs $(TESTS_BOCHS)
+
 # Before a commit: KUnit, and the suites that test the files that were changed.
 quick:
 	@$(MAKE) test KERNEL=plain CPUS=2 ONLY="$$($(BIN)/quick $(SINCE))"
@@ -141,14 +149,21 @@ quick:
 # Record the results of the stock tests on the unpatched kernel, with which those on
 # ours are compared.
 baseline: deps-test out/base/bzImage root
-	@VMS=$(VMS) $(WITH_QEMU) $(BIN)/test out/baseline base-2 base-4 || true
+	@$(BIN)/deps bochs
+	@VMS=$(VMS) $(WITH_QEMU) $(BIN)/test out/baseline base-2 base-4 base-bochs || true
 	@$(QEMU)/verdict --baseline-write out/baseline/base-2 out/baseline/base-4
+	@$(QEMU)/verdict --baseline-write out/baseline/base-bochs
 
 # The clock of this machine counts instructions: each run gives the same figures.
 bench: out/bzImage out/base/bzImage root
 	@$(WITH_QEMU) $(QEMU)/bench --base out/base/bzImage --ours out/bzImage --root $(ROOT_FS) \
 		--out out/bench $(if $(DOC),--doc build/linux/Documentation/core-api) \
 		$(if $(RECORD),--record $(QEMU)/bench.base)
+
+# What a write to a watched variable costs under hwbp and the host's gdb, perf and bpftrace
+bench-tools: out/bzImage root
+	@$(WITH_QEMU) $(QEMU)/bench_tools --kernel out/bzImage --root $(ROOT_FS) \
+		--out out/bench-tools $(if $(DOC),--doc README.md)
 
 # What threads, processes and events take that use no breakpoint
 sizes: out/bzImage out/base/bzImage
@@ -244,11 +259,16 @@ help:
 #: make test      run all tests, on a plain and a debug kernel; ends with the verdict
 #: make test ONLY=perf_read     one suite; ONLY='perf_modify_*' or ONLY=kgdb,perf_read
 #:                several of them; ONLY=perf_read:GLOB some tests of a suite
+#: make test-bochs    only the tests of the debug registers, in Bochs, another emulator;
+#:                ONLY=, KERNEL=, REPEAT= and SEED= as with make test
 #: make quick     KUnit and the suites that test the files that were changed since the
 #:                last commit, or SINCE=commit, on the plain kernel: some minutes
 #: make bench     instructions and register writes per operation, next to the unpatched
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page,
 #:                RECORD=1 records the costs on the unpatched kernel for make test
+#: make bench-tools   cost of a watched write under hwbp, gdb, perf and bpftrace, as far as
+#:                they are installed; WRITES=n: number of writes (1000000); DOC=1 writes
+#:                the table of README.md
 #: make sizes     bytes of a thread, process and event, next to the unpatched kernel
 #: make baseline  record which stock tests pass on the unpatched kernel
 #: make deps-test     install what the tests need; each target does this, too

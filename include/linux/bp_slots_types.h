@@ -48,12 +48,7 @@ struct bp_domain {
 	} any[BP_SLOTS_CLASSES];
 };
 
-/**
- * bp_domain_init - initialize a domain without claims
- * @domain: the domain, all zeros
- *
- * Context: Any.
- */
+/* @domain, all zeros, has no claims. */
 static inline void bp_domain_init(struct bp_domain *domain)
 {
 	raw_spin_lock_init(&domain->lock);

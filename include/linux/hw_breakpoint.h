@@ -116,8 +116,9 @@ register_user_hw_breakpoint(struct perf_event_attr *attr, perf_overflow_handler_
  * @bp: the breakpoint
  * @attr: bp_addr, bp_len, bp_type and disabled are used; config must not change
  *
- * The caller serializes changes of @bp.  On failure @bp is unchanged.  @bp is not a
- * member of a kernel-wide set: modify_wide_hw_breakpoint() repoints those.
+ * The caller serializes changes of @bp.  Breakpoints that were inherited from @bp change,
+ * too.  On failure nothing has changed.  @bp is not a member of a kernel-wide set:
+ * modify_wide_hw_breakpoint() repoints those.
  *
  * Context: Process context; with interrupts off only to disable a breakpoint of
  * the current task, not of its process.
@@ -192,8 +193,9 @@ void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events);
  * unregister_wide_hw_breakpoint() began.
  * Return: 0; -EINVAL if @addr must not be watched, or if the set would need another number
  * of registers there, as for an address that is not aligned; -EOPNOTSUPP if the
- * architecture cannot repoint breakpoints; -EAGAIN if this CPU does not watch *@from.  On
- * failure nothing has changed.
+ * architecture cannot repoint breakpoints; -EAGAIN if this CPU does not watch *@from; -EBUSY
+ * after 10000 changes on this CPU, if it could not take an interrupt meanwhile.  On failure
+ * nothing has changed.
  */
 int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events, unsigned long addr,
 			      const unsigned long *from);
@@ -209,7 +211,7 @@ int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events, unsigned
  *
  * Context: As modify_wide_hw_breakpoint(); not preemptible.
  * Return: As modify_wide_hw_breakpoint(); -ENODEV if this CPU has no event, because it
- * is going offline; -EBUSY if more than BP_WIDE_DEPTH changes on this CPU interrupt
+ * is going offline; -EBUSY also if more than BP_WIDE_DEPTH changes on this CPU interrupt
  * each other.
  */
 int modify_wide_hw_breakpoint_local(struct perf_event * __percpu *cpu_events,
@@ -279,7 +281,6 @@ static inline void hw_breakpoint_holders(char *buf, size_t size) { *buf = '\0'; 
  */
 void flush_ptrace_hw_breakpoint(struct task_struct *tsk);
 #else
-static inline int check_hw_breakpoint(const struct perf_event_attr *attr) { return -ENOSYS; }
 static inline struct perf_event *
 register_user_hw_breakpoint(struct perf_event_attr *attr, perf_overflow_handler_t triggered,
 			    void *context, struct task_struct *tsk) { return NULL; }
@@ -291,13 +292,6 @@ register_named_wide_hw_breakpoint(struct perf_event_attr *attr,
 				  perf_overflow_handler_t triggered, void *context,
 				  const char *name) { return NULL; }
 static inline void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events) { }
-static inline int
-modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events, unsigned long addr,
-			  const unsigned long *from) { return -ENOSYS; }
-static inline bool
-wide_hw_breakpoint_is_settled(struct perf_event * __percpu *cpu_events) { return true; }
-static inline void
-synchronize_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events) { }
 static inline void flush_ptrace_hw_breakpoint(struct task_struct *tsk) { }
 #endif
 

@@ -23,7 +23,7 @@
  * defines a macro of the same name; the defaults are below.
  *
  *  hw_breakpoint_weight(hw)		registers that a breakpoint needs
- *  hw_breakpoint_max_length		longest range of data, in bytes
+ *  hw_breakpoint_max_length		needed with it: longest range of data, in bytes
  *  arch_hw_breakpoint_begin()		begin a batch: install, uninstall and
  *					  change may defer register writes
  *  arch_hw_breakpoint_commit()		end the batch: do the deferred writes
@@ -44,6 +44,7 @@
 
 #include <linux/compiler.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/percpu-defs.h>
 
 #ifdef CONFIG_HAVE_HW_BREAKPOINT
 
@@ -94,26 +95,27 @@ void perf_bp_event(struct perf_event *bp, struct pt_regs *regs);
  * @bp: the breakpoint that was hit
  * @addr: address that it watched at the hit, for the sample
  * @regs: registers at the hit
+ * @only: the hit is the only cause of an exception. In user mode its handler, which runs on
+ *	the stack of the task, may send a signal
  *
  * For an architecture where a breakpoint may be changed between its hit and the
  * report of the hit.
  *
  * Context: As perf_bp_event().
  */
-void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs);
+void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs, bool only);
 
 /**
- * perf_bp_event_only - report the only cause of an exception
- * @bp: the breakpoint that was hit
- * @addr: address that it watched at the hit, for the sample
- * @regs: registers at the hit
+ * arch_hw_breakpoint_keeps_page - check how TLBs are flushed
  *
- * Like perf_bp_event_at(), but may send a signal.  The handler of an exception in user
- * mode has to run on the stack of the task.
+ * The default is weak and returns false.
  *
- * Context: As perf_bp_event().
+ * Context: Any.
+ * Return: true if a user page that an access has found is not replaced by another one until
+ * its hit has been handled: a flush interrupts all CPUs that use the memory, and waits for
+ * them. A hypervisor that flushes TLBs does not wait for a CPU with interrupts off.
  */
-void perf_bp_event_only(struct perf_event *bp, u64 addr, struct pt_regs *regs);
+bool arch_hw_breakpoint_keeps_page(void);
 
 /* ---- Changes of the address alone ---- */
 
@@ -154,52 +156,31 @@ struct bp_holder {
 };
 
 /**
- * dbg_reserve_wide_bp_slot - claim a register on every CPU without waiting
+ * dbg_reserve_wide_bp_slot - claim a register on every CPU for a kernel debugger
  * @claim: the claim, not held
  * @holder: describes the claim; must stay valid as long as @claim is held
+ * @wait: wait for other requests. Not for a debugger that has stopped all other CPUs
  *
- * For kernel debuggers that have stopped all other CPUs and arm breakpoints by
- * themselves.
+ * For kernel debuggers that arm breakpoints by themselves.
  *
- * Context: Any.
- * Return: 0; -ENOSPC if some CPU has no register available; -EBUSY if a stopped
- * CPU holds a lock of the accounting.
+ * Context: Any; process context with @wait.
+ * Return: 0; -ENOSPC if some CPU has no register available; without @wait -EBUSY if a
+ * stopped CPU holds a lock of the accounting.
  */
-int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder);
+int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder,
+			     bool wait);
 
 /**
- * dbg_reserve_wide_bp_slot_late - dbg_reserve_wide_bp_slot() while the CPUs run
- * @claim: as for dbg_reserve_wide_bp_slot()
- * @holder: as for dbg_reserve_wide_bp_slot()
- *
- * Waits for other requests instead of failing with -EBUSY.
- *
- * Context: Process context.
- * Return: 0; -ENOSPC if some CPU has no register available.
- */
-int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder *holder);
-
-/**
- * dbg_release_wide_bp_slot - release a debugger's claim without waiting
+ * dbg_release_wide_bp_slot - release a debugger's claim
  * @claim: the claim; ignored if it is not held
+ * @wait: as for dbg_reserve_wide_bp_slot()
  *
  * The caller must not release a claim twice at the same time.
  *
- * Context: Any.
- * Return: 0; -EBUSY if a stopped CPU holds a lock of the accounting.
+ * Context: Any; with @wait any but NMI, outside the debugger.
+ * Return: 0; without @wait -EBUSY if a stopped CPU holds a lock of the accounting.
  */
-int dbg_release_wide_bp_slot(struct bp_claim *claim);
-
-/**
- * dbg_release_wide_bp_slot_late - dbg_release_wide_bp_slot() while the CPUs run
- * @claim: the claim; ignored if it is not held
- *
- * For a claim for which dbg_release_wide_bp_slot() returned -EBUSY: waits for
- * other requests.
- *
- * Context: Any but NMI, outside the debugger.
- */
-void dbg_release_wide_bp_slot_late(struct bp_claim *claim);
+int dbg_release_wide_bp_slot(struct bp_claim *claim, bool wait);
 
 /**
  * release_wide_bp_slot - release the claim of a kernel-wide breakpoint
@@ -229,9 +210,6 @@ void hw_breakpoint_evict_flexible(void);
 
 #ifndef hw_breakpoint_weight
 #define hw_breakpoint_weight(hw)	1
-#endif
-
-#ifndef hw_breakpoint_max_length
 #define hw_breakpoint_max_length	HW_BREAKPOINT_LEN_8
 #endif
 
@@ -289,6 +267,9 @@ static inline void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state
 	*state = (struct bp_reg_state) { };
 }
 #endif
+
+/* This CPU reads a watched object to tell its value: that is no hit. */
+DECLARE_PER_CPU(bool, bp_value_reads);
 
 #ifndef arch_hw_breakpoint_after_access
 #define arch_hw_breakpoint_after_access()	false

@@ -11,6 +11,7 @@
 #include "sigtrap.h"
 
 struct bp_slots bp_machine;
+struct perf_event bp_for_all_tasks;
 
 int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 		 struct arch_hw_breakpoint *hw)
@@ -39,11 +40,9 @@ int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 
 int check_hw_breakpoint(const struct perf_event_attr *attr)
 {
-	/* Some architectures look whether the event is for a task. */
-	static struct perf_event for_all_tasks;
 	struct arch_hw_breakpoint hw = { };
 
-	return bp_translate(&for_all_tasks, attr, &hw);
+	return bp_translate(&bp_for_all_tasks, attr, &hw);
 }
 
 /*
@@ -68,7 +67,7 @@ int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	int err;
 
 	err = bp_translate(bp, attr, hw);
-	if (!err && unlikely(bp_wants_values(attr)))
+	if (!err && unlikely(perf_attr_reads_memory(attr)))
 		err = bp_value_check(bp, attr, arch_check_bp_in_kernelspace(hw));
 	/* With exclude_kernel bp_translate() accepts user addresses only. */
 	if (err || attr->exclude_kernel)

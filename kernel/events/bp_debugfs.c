@@ -11,6 +11,7 @@
  * event.
  */
 
+#include <linux/cleanup.h>
 #include <linux/cpu.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
@@ -23,6 +24,7 @@
 #include <linux/sched/signal.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/string_helpers.h>
@@ -251,21 +253,21 @@ static void show_claim(struct seq_file *m, const struct bp_line *line)
 	seq_putc(m, '\n');
 }
 
+static bool next_claim(struct bp_walk *walk, struct bp_line *line)
+{
+	cond_resched();
+	guard(rcu)();
+	return bp_slots_walk_next(&bp_machine, walk, describe_claim, line);
+}
+
 static void show_claims(struct seq_file *m)
 {
 	struct bp_line line;
 	struct bp_walk walk;
-	bool found;
 
 	bp_slots_walk_begin(&bp_machine, &walk);
-	do {
-		rcu_read_lock();
-		found = bp_slots_walk_next(&bp_machine, &walk, describe_claim, &line);
-		rcu_read_unlock();
-		if (found)
-			show_claim(m, &line);
-		cond_resched();
-	} while (found && !seq_has_overflowed(m));
+	while (!seq_has_overflowed(m) && next_claim(&walk, &line))
+		show_claim(m, &line);
 	bp_slots_walk_end(&bp_machine, &walk);
 }
 
@@ -280,19 +282,14 @@ static void show_classes(struct seq_file *m)
 
 /* ---- Registers ---- */
 
-struct bp_snapshot {
-	struct bp_line	reg[BP_SLOTS_MAX];
-};
-
 /* Runs on the CPU of the registers, interrupts off: nothing is scheduled. */
 static void read_registers(void *arg)
 {
-	struct bp_snapshot *snapshot = arg;
+	struct bp_line *line = arg;
 	unsigned int slot;
 
-	rcu_read_lock();
-	for (slot = 0; slot < bp_machine.class[TYPE_DATA].slots; slot++) {
-		struct bp_line *line = &snapshot->reg[slot];
+	guard(rcu)();
+	for (slot = 0; slot < bp_machine.class[TYPE_DATA].slots; slot++, line++) {
 		struct perf_event *bp;
 
 		arch_hw_breakpoint_reg(slot, &line->what);
@@ -304,7 +301,6 @@ static void read_registers(void *arg)
 		else
 			line->owner.client = "kgdb";
 	}
-	rcu_read_unlock();
 }
 
 static void show_register(struct seq_file *m, int cpu, unsigned int slot,
@@ -328,28 +324,26 @@ static void show_register(struct seq_file *m, int cpu, unsigned int slot,
 
 static int show_registers(struct seq_file *m)
 {
-	struct bp_snapshot *snapshot;
-	unsigned int slot;
+	unsigned int slots = bp_machine.class[TYPE_DATA].slots, slot;
+	struct bp_line *line __free(kfree) = NULL;
 	int cpu;
 
 	if (!bp_can_read_regs())
 		return 0;
 
-	snapshot = kmalloc(sizeof(*snapshot), GFP_KERNEL);
-	if (!snapshot)
+	line = kmalloc_array(slots, sizeof(*line), GFP_KERNEL);
+	if (!line)
 		return -ENOMEM;
 
-	cpus_read_lock();
+	guard(cpus_read_lock)();
 	for_each_online_cpu(cpu) {
-		memset(snapshot, 0, sizeof(*snapshot));
-		if (smp_call_function_single(cpu, read_registers, snapshot, 1))
+		memset(line, 0, slots * sizeof(*line));
+		if (smp_call_function_single(cpu, read_registers, line, 1))
 			continue;
-		for (slot = 0; slot < bp_machine.class[TYPE_DATA].slots; slot++)
-			show_register(m, cpu, slot, &snapshot->reg[slot]);
+		for (slot = 0; slot < slots; slot++)
+			show_register(m, cpu, slot, &line[slot]);
 	}
-	cpus_read_unlock();
 
-	kfree(snapshot);
 	return 0;
 }
 
@@ -381,21 +375,16 @@ void hw_breakpoint_holders(char *buf, size_t size)
 	struct bp_line line;
 	struct bp_walk walk;
 	struct seq_buf s;
-	bool found;
 
 	seq_buf_init(&s, buf, size);
 	bp_slots_walk_begin(&bp_machine, &walk);
-	do {
-		rcu_read_lock();
-		found = bp_slots_walk_next(&bp_machine, &walk, describe_claim, &line);
-		rcu_read_unlock();
+	while (!seq_buf_has_overflowed(&s) && next_claim(&walk, &line)) {
 		/* Often a process has one event for each CPU: print it once. */
-		if (found && !same_holder(&line.owner, &last)) {
-			print_holder(&s, &line.owner);
-			last = line.owner;
-		}
-		cond_resched();
-	} while (found && !seq_buf_has_overflowed(&s));
+		if (same_holder(&line.owner, &last))
+			continue;
+		print_holder(&s, &line.owner);
+		last = line.owner;
+	}
 	bp_slots_walk_end(&bp_machine, &walk);
 	seq_buf_str(&s);
 }

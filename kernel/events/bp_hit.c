@@ -41,6 +41,14 @@ static bool bp_is_for_current(const struct perf_event *bp)
 	return task == current || ctx == perf_cpu_task_ctx();
 }
 
+/* bp_is_for_current() of most hits, without calls */
+static __always_inline bool task_is_current(const struct perf_event *bp)
+{
+	struct task_struct *task = READ_ONCE(bp->ctx->task);
+
+	return task ? task == current : !bp->process;
+}
+
 static bool bp_excluded(struct perf_event *bp, struct pt_regs *regs)
 {
 	return user_mode(regs) ? bp->attr.exclude_user : bp->attr.exclude_kernel;
@@ -57,7 +65,7 @@ static bool has_only_handler(const struct perf_event *bp)
 }
 
 static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_regs *regs,
-				   u64 flags, struct perf_raw_record *raw)
+				   bool only, struct perf_raw_record *raw)
 {
 	/*
 	 * perf reads the other fields only after it has set them. Rows hit_sample and
@@ -76,7 +84,8 @@ static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_re
 		data.period = hwc->last_period;
 	}
 
-	data.sample_flags |= flags;
+	if (only && user_mode(regs))
+		data.sample_flags |= PERF_SAMPLE_ONLY_CAUSE;
 	if (raw)
 		perf_sample_save_raw_data(&data, bp, raw);
 
@@ -88,26 +97,18 @@ static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_re
 }
 
 /* Out of line: hits that only count need no frame for the sample. */
-static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs)
+static noinline void sample_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
+				bool only)
 {
-	sample(bp, addr, regs, 0, NULL);
-}
-
-static noinline void sample_only_cause(struct perf_event *bp, u64 addr, struct pt_regs *regs)
-{
-	sample(bp, addr, regs, PERF_SAMPLE_ONLY_CAUSE, NULL);
+	sample(bp, addr, regs, only, NULL);
 }
 
 static __always_inline void count_hit(struct perf_event *bp, u64 addr,
 				      struct pt_regs *regs, bool only)
 {
 	local64_inc(&bp->count);
-	if (!is_sampling_event(bp))
-		return;
-	if (only && user_mode(regs))
-		sample_only_cause(bp, addr, regs);
-	else
-		sample_hit(bp, addr, regs);
+	if (is_sampling_event(bp))
+		sample_hit(bp, addr, regs, only);
 }
 
 static noinline void handle_rare_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
@@ -117,40 +118,67 @@ static noinline void handle_rare_hit(struct perf_event *bp, u64 addr, struct pt_
 		count_hit(bp, addr, regs, only);
 }
 
-/* For HW_BREAKPOINT_VALUE and HW_BREAKPOINT_CHANGED */
+/* ---- HW_BREAKPOINT_VALUE and HW_BREAKPOINT_CHANGED ---- */
+
+static noinline void count_record(struct perf_event *bp, u64 addr, struct pt_regs *regs, bool only,
+				  struct bp_value_record *record)
+{
+	struct perf_raw_record raw = {
+		.frag = {
+			.data	= record,
+			.size	= offsetof(typeof(*record), bytes) + 2 * record->len,
+		},
+	};
+
+	local64_inc(&bp->count);
+	if (is_sampling_event(bp))
+		sample(bp, addr, regs, only, &raw);
+}
+
+static noinline void count_words(struct perf_event *bp, u64 addr, struct pt_regs *regs, bool only,
+				 u64 before, u64 after)
+{
+	struct bp_value_record record __uninitialized;
+
+	bp_value_record_words(&record, bp->attr.bp_len, before, after);
+	count_record(bp, addr, regs, only, &record);
+}
+
+static noinline void handle_other_valued_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
+					     bool only)
+{
+	struct bp_value_record record __uninitialized;
+
+	if (!bp_is_for_current(bp) || !bp_value_hit(bp, addr, regs, &record))
+		return;
+	if (bp->attr.config & HW_BREAKPOINT_VALUE)
+		count_record(bp, addr, regs, only, &record);
+	else
+		count_hit(bp, addr, regs, only);
+}
+
+/* Only tail calls, as in perf_bp_event_at() */
 static noinline void handle_valued_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
 				       bool only)
 {
-	struct bp_value_record record __uninitialized;
-	struct perf_raw_record raw;
+	u64 before, after;
 
-	if ((bp->hw.state & PERF_HES_STOPPED) || bp_excluded(bp, regs) || !bp_is_for_current(bp))
+	if ((bp->hw.state & PERF_HES_STOPPED) || bp_excluded(bp, regs))
 		return;
-	if (!bp_value_hit(bp, addr, regs, &record))
-		return;
-	if (!(bp->attr.config & HW_BREAKPOINT_VALUE)) {
+	if (!user_mode(regs) || !task_is_current(bp) ||
+	    !bp_value_hit_word(bp, addr, &before, &after))
+		handle_other_valued_hit(bp, addr, regs, only);
+	else if (before == after && (bp->attr.config & HW_BREAKPOINT_CHANGED))
+		bp_value_count_silent(bp);
+	else if (bp->attr.config & HW_BREAKPOINT_VALUE)
+		count_words(bp, addr, regs, only, before, after);
+	else
 		count_hit(bp, addr, regs, only);
-		return;
-	}
-
-	local64_inc(&bp->count);
-	if (!is_sampling_event(bp))
-		return;
-	raw = (struct perf_raw_record) {
-		.frag = {
-			.data	= &record,
-			.size	= offsetof(typeof(record), bytes) + 2 * record.len,
-		},
-	};
-	sample(bp, addr, regs, only && user_mode(regs) ? PERF_SAMPLE_ONLY_CAUSE : 0, &raw);
 }
 
 /* Only tail calls: then no register has to be saved. */
-static __always_inline void handle_hit(struct perf_event *bp, u64 addr,
-				       struct pt_regs *regs, bool only)
+void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs, bool only)
 {
-	struct task_struct *task;
-
 	/* PERF_HES_STOPPED or PERF_HES_ARCH */
 	if (unlikely(bp->hw.state)) {
 		handle_valued_hit(bp, addr, regs, only);
@@ -159,25 +187,14 @@ static __always_inline void handle_hit(struct perf_event *bp, u64 addr,
 	if (bp_excluded(bp, regs))
 		return;
 
-	task = READ_ONCE(bp->ctx->task);
-	if (likely(task ? task == current : !bp->process))
+	if (likely(task_is_current(bp)))
 		count_hit(bp, addr, regs, only);
 	else
 		handle_rare_hit(bp, addr, regs, only);
 }
 
-void perf_bp_event_at(struct perf_event *bp, u64 addr, struct pt_regs *regs)
-{
-	handle_hit(bp, addr, regs, false);
-}
-
-void perf_bp_event_only(struct perf_event *bp, u64 addr, struct pt_regs *regs)
-{
-	handle_hit(bp, addr, regs, true);
-}
-
 void perf_bp_event(struct perf_event *bp, struct pt_regs *regs)
 {
-	perf_bp_event_at(bp, bp->attr.bp_addr, regs);
+	perf_bp_event_at(bp, bp->attr.bp_addr, regs, false);
 }
 EXPORT_SYMBOL_GPL(perf_bp_event);

@@ -36,50 +36,30 @@
 /* The accounting of the breakpoint registers of this machine */
 extern struct bp_slots bp_machine;
 
+/* For checks of attributes: some architectures look whether the event is for a task. */
+extern struct perf_event bp_for_all_tasks;
+
 /* ---- bp_attr.c ---- */
 
-/**
- * bp_parse - check attributes and translate them for the architecture
- * @bp: the event that the attributes are for
- * @attr: the attributes
- * @hw: the translation
- *
- * Changes nothing but @hw.
- *
- * Context: Process context.
- * Return: 0; -EINVAL for invalid attributes; -EOPNOTSUPP if the hardware does not
- * support them; -EPERM for a kernel address without the capability.
+/*
+ * Checks the attributes of @bp and translates them for the architecture. Changes nothing but
+ * @hw. Process context.
+ * Returns 0; -EINVAL for invalid attributes; -EOPNOTSUPP if the hardware does not support
+ * them; -EPERM for a kernel address without the capability.
  */
 int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	     struct arch_hw_breakpoint *hw);
 
-/**
- * bp_parse_again - bp_parse() of new attributes for an event that has been translated
- * @bp: the event, not a member of a kernel-wide set; bp->hw.info is the translation
- *	of bp->attr
- * @attr: its new attributes, which differ in bp_addr, bp_len, bp_type, sig_data and
- *	disabled only
- * @hw: the translation
- *
- * If type and length stay, only the address is checked.
- *
- * Context: As bp_parse(). The attributes of @bp do not change.
- * Return: as bp_parse().
+/*
+ * As bp_parse(), for new attributes of an event whose translation is bp->hw.info, and which is
+ * no member of a kernel-wide set. @attr differs from bp->attr, which does not change, in
+ * bp_addr, bp_len, bp_type, sig_data and disabled only. If type and length stay, only the
+ * address is checked.
  */
 int bp_parse_again(struct perf_event *bp, const struct perf_event_attr *attr,
 		   struct arch_hw_breakpoint *hw);
 
-/**
- * bp_translate - bp_parse() without its check of privileges
- * @bp: the event that the attributes are for
- * @attr: the attributes
- * @hw: the translation
- *
- * Changes nothing but @hw.
- *
- * Context: Any.
- * Return: 0, -EINVAL or -EOPNOTSUPP.
- */
+/* bp_parse() without its check of privileges; in any context */
 int bp_translate(struct perf_event *bp, const struct perf_event_attr *attr,
 		 struct arch_hw_breakpoint *hw);
 
@@ -98,14 +78,9 @@ static inline enum bp_type_idx bp_class(const struct perf_event_attr *attr)
 	return attr->bp_type & HW_BREAKPOINT_RW ? TYPE_DATA : TYPE_INST;
 }
 
-/**
- * bp_claim_spec - compute the claim that a breakpoint needs
- * @attr: its attributes
- * @hw: translation of @attr by bp_parse()
- *
- * All flexible breakpoints share one register, however many each of them needs at a time.
- *
- * Return: the request for bp_slots_reserve().
+/*
+ * The claim that a breakpoint needs. All flexible breakpoints share one register, however many
+ * each of them needs at a time.
  */
 static inline struct bp_claim_spec bp_claim_spec(const struct perf_event_attr *attr,
 						 const struct arch_hw_breakpoint *hw)
@@ -127,123 +102,77 @@ static inline unsigned int bp_weight(const struct perf_event *bp)
 
 /* ---- bp_multiplex.c ---- */
 
-/**
- * bp_group_weight - number of registers that the rest of a flexible group needs
- * @event: a breakpoint that is, or is about to be, in the group
- * @class: class of the registers
- *
- * Context: The group does not change.
- * Return: the number of registers of @class that its flexible breakpoints except @event
- * need.
+/*
+ * Number of registers of @class that the flexible breakpoints of a group need, but @event,
+ * which is, or is about to be, in the group. The group does not change.
  */
 unsigned int bp_group_weight(const struct perf_event *event, unsigned int class);
 
-/**
- * bp_sched_in - assign registers of this CPU to a breakpoint
- * @bp: the breakpoint, which perf schedules in
- *
- * Evicts flexible breakpoints if needed: for a guaranteed @bp any of them, for
- * a flexible @bp those of rotation groups with a lower priority.
- *
- * Context: Interrupts off, all perf contexts that are scheduled on this CPU locked.
- * Return: 0; -ENOSPC if a flexible @bp has to wait for a register; an error of
+/*
+ * Assigns registers of this CPU to a breakpoint that perf schedules in. Evicts flexible
+ * breakpoints if needed: for a guaranteed @bp any of them, for a flexible @bp those of rotation
+ * groups with a lower priority. Interrupts are off, and all perf contexts that are scheduled on
+ * this CPU are locked.
+ * Returns 0; -ENOSPC if a flexible @bp has to wait for a register; an error of
  * arch_install_hw_breakpoint().
  */
 int bp_sched_in(struct perf_event *bp);
 
-/**
- * bp_sched_out - free the registers of a breakpoint
- * @bp: the breakpoint, which perf schedules out
- *
- * Context: Interrupts off, the perf context of @bp locked.
+/*
+ * pmu::del(): frees the registers of a breakpoint that perf schedules out. Interrupts are off,
+ * and the perf context of @bp is locked.
  */
-void bp_sched_out(struct perf_event *bp);
+void bp_sched_out(struct perf_event *bp, int flags);
 
-/**
- * bp_debugger_holds - take registers for kernel debuggers, or give them back
- * @class: class of the registers
- * @nr: number of registers more that debuggers hold on every CPU; negative: fewer
- *
- * From then on bp_sched_in() leaves them free.
- *
- * Context: Any.
+/*
+ * Kernel debuggers hold @nr registers more (negative: fewer) on every CPU, which bp_sched_in()
+ * leaves free from then on. Any context.
  */
 void bp_debugger_holds(unsigned int class, int nr);
 
-/**
- * bp_multiplex_init - initialize the lists of flexible breakpoints
- *
- * Context: Boot.
- */
 void bp_multiplex_init(void);
 
 /* ---- bp_modify.c ---- */
 
-/**
- * bp_modify - PERF_EVENT_IOC_MODIFY_ATTRIBUTES
- * @event: a breakpoint that is not inherited
- * @attr: new attributes of @event and its children
- *
- * On failure nothing has changed.
- *
- * Context: Process context, ctx->mutex of @event held.
- * Return: 0; -EINVAL if @attr is invalid or differs in an attribute that cannot be
- * changed, or if the group of @event could never be scheduled; -EOPNOTSUPP if the hardware
- * does not support @attr; -EPERM for a kernel address without the capability; -ENOSPC if
- * too few of the registers that are needed in addition are available.
+/*
+ * PERF_EVENT_IOC_MODIFY_ATTRIBUTES for @event, which is not inherited, and its children. On
+ * failure nothing has changed. Process context, ctx->mutex of @event held.
+ * Returns 0; -EINVAL if @attr is invalid or differs in an attribute that cannot be changed, or
+ * if the group of @event could never be scheduled; -EOPNOTSUPP if the hardware does not support
+ * @attr; -EPERM for a kernel address without the capability; -ENOSPC if too few of the registers
+ * that are needed in addition are available.
  */
 int bp_modify(struct perf_event *event, const struct perf_event_attr *attr);
 
-/**
- * bp_follow - give a new child the current attributes of its parent
- * @child: an inherited breakpoint, in no context and without a claim
- * @parent: the event that @child was inherited from
- *
- * bp_modify() may have changed @parent since the attributes of @child were
- * copied.
- *
- * Context: Process context, child_mutex of @parent held.
- * Return: 0; -EINVAL or -EOPNOTSUPP if the attributes of @parent are no longer
- * supported.
+/*
+ * Gives @child, which is being inherited from @parent and has no claim, the attributes that
+ * @parent has now: bp_modify() may have changed them since they were copied. Process context,
+ * child_mutex of @parent held.
+ * Returns 0; -EINVAL or -EOPNOTSUPP if the attributes are no longer supported.
  */
 int bp_follow(struct perf_event *child, const struct perf_event *parent);
 
 /* ---- hw_breakpoint.c ---- */
 
-/**
- * bp_create_wide_event - create an event of a kernel-wide set
- * @attr: its attributes
- * @cpu: its CPU
- * @triggered: handler of the hits
- * @context: for @triggered
- *
- * The claim of the set covers the event, which gets none of its own.
- *
- * Context: Process context, may sleep; the caller serializes calls.
- * Return: the event or ERR_PTR().
+/*
+ * Creates an event of a kernel-wide set, whose claim covers the event. Process context, may
+ * sleep; the caller serializes calls. Returns the event or ERR_PTR().
  */
 struct perf_event *bp_create_wide_event(struct perf_event_attr *attr, int cpu,
 					perf_overflow_handler_t triggered, void *context);
 
-/**
- * bp_is_wide - check whether an event belongs to a kernel-wide set
- * @bp: a breakpoint
- *
- * In a flexible breakpoint another field has the place of hw.bp_wide.
- *
- * Return: true if the claim of a set covers @bp.
+/*
+ * True if the claim of a kernel-wide set covers @bp. In a flexible breakpoint another field has
+ * the place of hw.bp_wide.
  */
 static inline bool bp_is_wide(const struct perf_event *bp)
 {
 	return !hw_breakpoint_is_flexible(&bp->attr) && bp->hw.bp_wide;
 }
 
-/**
- * bp_has_claim - check whether a claim covers a breakpoint
- * @bp: a breakpoint
- *
- * Return: true for a claim of its own, and for that of its kernel-wide set or of its
- * family of events of a process.
+/*
+ * True if @bp has a claim of its own, or that of its kernel-wide set or of its family of events
+ * of a process
  */
 static inline bool bp_has_claim(const struct perf_event *bp)
 {
@@ -341,11 +270,9 @@ static inline struct perf_event * __percpu *bp_wide_events(const struct bp_wide 
 	return (struct perf_event * __percpu *)set->cpus;
 }
 
-/**
- * bp_wide_stop_repoint - wait until no CPU is about to adopt an address
- * @cpu_events: events of a set that is repointed no more
- *
- * Context: Process context, may sleep.
+/*
+ * Waits until no CPU is about to adopt an address of a set that is repointed no more. Process
+ * context, may sleep.
  */
 void bp_wide_stop_repoint(struct perf_event * __percpu *cpu_events);
 

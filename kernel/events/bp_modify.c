@@ -16,7 +16,6 @@
  */
 
 #include <linux/build_bug.h>
-#include <linux/cleanup.h>
 #include <linux/export.h>
 #include <linux/irqflags.h>
 #include <linux/list.h>
@@ -38,7 +37,6 @@
  * @attr: new attributes; copy_changeable() copies those that can change
  * @hw: translation of @attr for the architecture
  * @resched: schedule the breakpoint out while it changes
- * @family: its children change, too
  * @other_registers: another class or number of registers is needed
  * @old: what the breakpoint claims; @old and @new are valid with @other_registers
  * @new: what it has to claim
@@ -48,7 +46,6 @@ struct bp_change {
 	const struct perf_event_attr	*attr;
 	struct arch_hw_breakpoint	hw;
 	bool				resched;
-	bool				family;
 	bool				other_registers;
 	struct bp_claim_spec		old;
 	struct bp_claim_spec		new;
@@ -85,7 +82,7 @@ static void reinstall(struct perf_event *bp, const struct bp_change *change)
 static noinline void reassign(struct perf_event *bp, const struct bp_change *change)
 {
 	perf_pmu_disable(bp->pmu);
-	bp_sched_out(bp);
+	bp_sched_out(bp, 0);
 	set_event(bp, change);
 	/* The registers have been claimed. */
 	WARN_ON_ONCE(bp_sched_in(bp));
@@ -162,7 +159,6 @@ static void init_change(struct bp_change *change, const struct perf_event_attr *
 	change->func = func;
 	change->attr = attr;
 	change->resched = false;
-	change->family = false;
 	memset(&change->hw, 0, sizeof(change->hw));
 }
 
@@ -184,7 +180,7 @@ static const struct perf_event_attr other_bits = {
 	.size			= ~0U,
 	/* Without effect: breakpoints have no branch stacks. */
 	.branch_sample_type	= ~0ULL,
-	/* See same_as_opened(). */
+	/* See only_changeable_differ(). */
 	.sample_period		= ~0ULL,
 	.sample_max_stack	= (__u16)~0U,
 	.enable_on_exec		= 1,
@@ -209,23 +205,19 @@ static __always_inline bool same_fixed(const struct perf_event_attr *a,
 	return !differ;
 }
 
-/* Compares the fields that perf core may have changed in event->attr. */
-static bool same_as_opened(const struct bp_opened *opened, const struct perf_event_attr *attr)
-{
-	return opened->sample_period == attr->sample_period &&
-	       opened->sample_max_stack == attr->sample_max_stack &&
-	       opened->enable_on_exec == attr->enable_on_exec;
-}
-
 /*
- * Returns true if @attr differs only in modifiable fields from the attributes
- * that the user gave at open.
+ * Returns true if @attr differs only in modifiable fields from the attributes that the user
+ * gave at open, some of which perf core may have changed in event->attr.
  */
 static bool only_changeable_differ(const struct perf_event *event,
 				   const struct perf_event_attr *attr)
 {
+	const struct bp_opened *opened = &event->hw.bp_opened;
+
 	return same_fixed(&event->attr, attr) &&
-	       same_as_opened(&event->hw.bp_opened, attr);
+	       opened->sample_period == attr->sample_period &&
+	       opened->sample_max_stack == attr->sample_max_stack &&
+	       opened->enable_on_exec == attr->enable_on_exec;
 }
 
 /* For bp_slots_change_all(): the claim after @claim in the family of @arg. */
@@ -244,19 +236,10 @@ static struct bp_claim *next_claim(struct bp_claim *claim, void *arg)
 	return &list_entry(link, struct perf_event, child_list)->bp_claim;
 }
 
-/* The same for a breakpoint whose children do not change */
-static struct bp_claim *only_claim(struct bp_claim *claim, void *arg)
-{
-	struct perf_event *event = arg;
-
-	return claim ? NULL : &event->bp_claim;
-}
-
 /* An event that has left its context has no claim and needs none. */
 static int change_claims(struct perf_event *event, const struct bp_change *change)
 {
-	return bp_slots_change_all(&bp_machine, change->family ? next_claim : only_claim, event,
-				   &change->old, &change->new);
+	return bp_slots_change_all(&bp_machine, next_claim, event, &change->old, &change->new);
 }
 
 static bool needs_fewer(const struct bp_change *change)
@@ -348,9 +331,29 @@ static void change_child(struct perf_event *bp, struct bp_change *change)
 	change_event(bp, change);
 }
 
+static void prepare_enabling(struct perf_event *event)
+{
+	struct perf_event *child;
+
+	bp_value_enabling(event);
+	list_for_each_entry(child, &event->child_list, child_list)
+		bp_value_enabling(child);
+}
+
+/* Looks at the object before an event is armed for it: what is written meanwhile is told. */
+static int prepare_value(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	if (attr->bp_addr != event->attr.bp_addr || attr->bp_len != event->attr.bp_len)
+		return bp_value_prepare(event, attr);
+	if (!attr->disabled)
+		prepare_enabling(event);
+	return 0;
+}
+
 static __always_inline int modify_family(struct perf_event *event,
 					 const struct perf_event_attr *attr, event_f func)
 {
+	bool valued = func == change_valued_in_context;
 	/* Rows modify_* of the benchmark, with the loop of same_fixed(): 14 % */
 	struct bp_change change __uninitialized;
 	struct perf_event *child;
@@ -359,10 +362,12 @@ static __always_inline int modify_family(struct perf_event *event,
 	lockdep_assert_held(&event->child_mutex);
 
 	init_change(&change, attr, func);
-	change.family = true;
-	err = bp_parse_again(event, attr, &change.hw);
+	err = valued ? bp_parse(event, attr, &change.hw) :
+		       bp_parse_again(event, attr, &change.hw);
 	if (!err && !bp_can_change())
 		err = check_children(event, attr);
+	if (!err && valued)
+		err = prepare_value(event, attr);
 	if (!err)
 		err = prepare(event, &change);
 	if (err)
@@ -377,36 +382,10 @@ static __always_inline int modify_family(struct perf_event *event,
 	return 0;
 }
 
-static void prepare_enabling(struct perf_event *event)
-{
-	struct perf_event *child;
-
-	bp_value_enabling(event);
-	list_for_each_entry(child, &event->child_list, child_list)
-		bp_value_enabling(child);
-}
-
-/* Looks at the object before an event is armed for it: what is written meanwhile is told. */
-static int prepare_value(struct perf_event *event, const struct perf_event_attr *attr)
-{
-	struct arch_hw_breakpoint hw = { };
-	int err;
-
-	err = bp_parse(event, attr, &hw);
-	if (err)
-		return err;
-	if (attr->bp_addr != event->attr.bp_addr || attr->bp_len != event->attr.bp_len)
-		return bp_value_prepare(event, attr);
-	if (!attr->disabled)
-		prepare_enabling(event);
-	return 0;
-}
-
 static noinline int modify_valued_family(struct perf_event *event,
 					 const struct perf_event_attr *attr)
 {
-	int err = prepare_value(event, attr) ?:
-		  modify_family(event, attr, change_valued_in_context);
+	int err = modify_family(event, attr, change_valued_in_context);
 
 	bp_value_finish(event);
 	return err;
@@ -414,7 +393,7 @@ static noinline int modify_valued_family(struct perf_event *event,
 
 static int modify(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	if (unlikely(bp_wants_values(&event->attr)))
+	if (unlikely(event->hw.bp_value))
 		return modify_valued_family(event, attr);
 	return modify_family(event, attr, change_in_context);
 }
@@ -469,61 +448,19 @@ int bp_follow(struct perf_event *child, const struct perf_event *parent)
 
 /* ---- For the kernel ---- */
 
-/* perf never moves an event of a process, so that bp->ctx is stable. */
-static int modify_process(struct perf_event *bp, const struct perf_event_attr *attr)
+/* With interrupts off: an event of current, without ctx->mutex */
+static int modify_here(struct perf_event *bp, const struct perf_event_attr *attr)
 {
-	if (WARN_ON_ONCE(irqs_disabled()))
-		return -EINVAL;
-
-	guard(mutex)(&bp->ctx->mutex);
-	guard(mutex)(&bp->child_mutex);
-
-	return modify(bp, attr);
-}
-
-static int modify_one(struct perf_event *bp, const struct perf_event_attr *attr, event_f func)
-{
-	struct perf_event_context *ctx;
 	struct bp_change change;
 	int err;
 
-	init_change(&change, attr, func);
-	err = bp_parse_again(bp, attr, &change.hw);
-	if (err)
-		return err;
-
-	/* An event of current, without ctx->mutex */
-	if (irqs_disabled()) {
-		err = prepare(bp, &change);
-		if (!err && !event_function_here(bp, func, &change))
-			err = -EINVAL;
-		return err;
-	}
-
-	ctx = perf_event_ctx_lock(bp);
-	err = prepare(bp, &change);
-	if (!err)
-		change_event(bp, &change);
-	perf_event_ctx_unlock(bp, ctx);
-	if (!err && unlikely(change.other_registers))
-		release_registers(bp, &change);
-
-	return err;
-}
-
-static noinline int modify_one_valued(struct perf_event *bp, const struct perf_event_attr *attr)
-{
-	int err;
-
-	/* Only to disable the event */
-	if (irqs_disabled())
-		return modify_one(bp, attr, change_in_context);
-	/* Children do not change here. */
-	if (bp->attr.inherit)
+	if (WARN_ON_ONCE(bp->process))
 		return -EINVAL;
 
-	err = prepare_value(bp, attr) ?: modify_one(bp, attr, change_valued_in_context);
-	bp_value_finish(bp);
+	init_change(&change, attr, change_in_context);
+	err = bp_parse_again(bp, attr, &change.hw) ?: prepare(bp, &change);
+	if (!err && !event_function_here(bp, change_in_context, &change))
+		err = -EINVAL;
 	return err;
 }
 
@@ -531,6 +468,8 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 			      struct perf_event_attr *attr)
 {
 	struct perf_event_attr new = bp->attr;
+	struct perf_event_context *ctx;
+	int err;
 
 	if (bp_is_wide(bp) || attr->config != bp->attr.config)
 		return -EINVAL;
@@ -539,10 +478,18 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 	new.bp_type = attr->bp_type;
 	new.disabled = attr->disabled;
 
-	if (bp->process)
-		return modify_process(bp, &new);
-	if (unlikely(bp_wants_values(&bp->attr)))
-		return modify_one_valued(bp, &new);
-	return modify_one(bp, &new, change_in_context);
+	if (irqs_disabled())
+		return modify_here(bp, &new);
+
+	/* An event with values looks at other events of the process. */
+	perf_process_lock(bp);
+	ctx = perf_event_ctx_lock(bp);
+	mutex_lock(&bp->child_mutex);
+	err = modify(bp, &new);
+	mutex_unlock(&bp->child_mutex);
+	perf_event_ctx_unlock(bp, ctx);
+	perf_process_unlock(bp);
+
+	return err;
 }
 EXPORT_SYMBOL_GPL(modify_user_hw_breakpoint);

@@ -200,23 +200,25 @@ static bool evict_for_guaranteed(struct perf_event *bp, struct bp_assigned *assi
 	return true;
 }
 
-/* Number of registers of @class that flexible members of @bp's group still need */
+/* Number of registers of @class that @event needs if it is flexible */
+static unsigned int flexible_weight(const struct perf_event *event, unsigned int class)
+{
+	return is_flexible(event) && bp_class(&event->attr) == class ? bp_weight(event) : 0;
+}
+
+/*
+ * Number of registers of @class that flexible members of @bp's group still need. perf sets
+ * an event ACTIVE before it calls pmu::add(), and starts with the leader: besides @bp, only
+ * INACTIVE siblings still need a register.
+ */
 static unsigned int group_needs(struct perf_event *bp, unsigned int class)
 {
-	struct perf_event *leader = bp->group_leader, *event;
-	unsigned int n = 0;
+	unsigned int n = flexible_weight(bp, class);
+	struct perf_event *sibling;
 
-	/*
-	 * perf sets an event ACTIVE before it calls pmu::add(), and starts with
-	 * the leader: besides @bp, only INACTIVE members still need a register.
-	 */
-	if (leader == bp && bp_class(&bp->attr) == class)
-		n += bp_weight(bp);
-	for_each_sibling_event(event, leader) {
-		if (event != bp && event->state != PERF_EVENT_STATE_INACTIVE)
-			continue;
-		if (is_flexible(event) && bp_class(&event->attr) == class)
-			n += bp_weight(event);
+	for_each_sibling_event(sibling, bp->group_leader) {
+		if (sibling != bp && sibling->state == PERF_EVENT_STATE_INACTIVE)
+			n += flexible_weight(sibling, class);
 	}
 
 	return n;
@@ -318,14 +320,11 @@ static noinline void unlist_flexible(struct perf_event *bp, struct bp_assigned *
 unsigned int bp_group_weight(const struct perf_event *event, unsigned int class)
 {
 	struct perf_event *leader = event->group_leader, *sibling;
-	unsigned int n = 0;
+	unsigned int n = leader == event ? 0 : flexible_weight(leader, class);
 
-	if (leader != event && is_flexible(leader) && bp_class(&leader->attr) == class)
-		n += bp_weight(leader);
 	for_each_sibling_event(sibling, leader) {
-		if (sibling != event && is_flexible(sibling) &&
-		    bp_class(&sibling->attr) == class)
-			n += bp_weight(sibling);
+		if (sibling != event)
+			n += flexible_weight(sibling, class);
 	}
 
 	return n;
@@ -350,7 +349,7 @@ int bp_sched_in(struct perf_event *bp)
 	return err;
 }
 
-void bp_sched_out(struct perf_event *bp)
+void bp_sched_out(struct perf_event *bp, int flags)
 {
 	enum bp_type_idx class = bp_class(&bp->attr);
 

@@ -1076,7 +1076,7 @@ void bp_slots_destroy(struct bp_slots *bs)
 {
 	unsigned int class;
 
-	WARN_ON_ONCE(bs->shard && bp_slots_in_use(bs));
+	WARN_ON_ONCE(bs->shard && bp_slots_nr_claims(bs));
 	for (class = 0; class < BP_SLOTS_CLASSES; class++) {
 		kfree(bs->class[class].cpu);
 		bs->class[class].cpu = NULL;

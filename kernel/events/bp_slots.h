@@ -108,50 +108,26 @@ struct bp_claim_spec {
 	bool		flexible;
 };
 
-/**
- * bp_slots_init - set up the accounting
- * @bs: the accounting
- * @nr_cpus: number of CPUs
- * @slots: registers of each class on each CPU, at most BP_SLOTS_MAX
- *
- * Context: Process context, may sleep.
- * Return: 0, -EINVAL or -ENOMEM.
+/*
+ * @slots are the registers of each class on each CPU, at most BP_SLOTS_MAX. May sleep.
+ * Returns 0, -EINVAL or -ENOMEM.
  */
 int bp_slots_init(struct bp_slots *bs, unsigned int nr_cpus,
 		  const unsigned int slots[BP_SLOTS_CLASSES]);
 
-/**
- * bp_slots_destroy - free an accounting in which no claim is held
- * @bs: the accounting
- */
+/* Frees an accounting in which no claim is held */
 void bp_slots_destroy(struct bp_slots *bs);
 
-/**
- * bp_process_init - set up a process without claims and members
- * @bs: the accounting
- * @process: the process
- *
- * Context: Process context, may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Sets up a process without claims and members, or returns -ENOMEM. May sleep. */
 int bp_process_init(const struct bp_slots *bs, struct bp_process *process);
 
-/**
- * bp_process_destroy - free a process; neither it nor its members have claims
- * @process: the process
- */
+/* Frees a process; neither it nor its members have claims */
 void bp_process_destroy(struct bp_process *process);
 
-/**
- * bp_slots_join - make a domain a member of a process, for the life of the domain
- * @bs: the accounting
- * @domain: the domain, with or without claims
- * @process: the process
- *
- * Nothing changes for a domain that belongs to @process already.
- *
- * Context: Any but NMI.
- * Return: 0; -ENOSPC if the claims of @process and @domain together break the rule.
+/*
+ * Makes a domain a member of a process, for the life of the domain. Nothing changes for a
+ * member of @process. Any context but NMI.
+ * Returns 0; -ENOSPC if the claims of @process and @domain together break the rule.
  */
 int bp_slots_join(struct bp_slots *bs, struct bp_domain *domain,
 		  struct bp_process *process);
@@ -174,17 +150,10 @@ int bp_slots_reserve(struct bp_slots *bs, struct bp_claim *claim,
 		     const struct bp_claim_spec *spec, struct bp_domain *domain,
 		     int cpu);
 
-/**
- * bp_slots_try_reserve - make a claim of a CPU or of the machine without waiting
- * @bs: the accounting
- * @claim: the claim, not held
- * @spec: the registers to claim
- * @cpu: CPU of the claim; -1 for the machine
- *
- * For a kernel debugger that has stopped all other CPUs.
- *
- * Context: Any.
- * Return: as bp_slots_reserve(), or -EBUSY if a request is under way.
+/*
+ * bp_slots_reserve() of a claim of a CPU or, if @cpu is -1, of the machine, without waiting: for
+ * a kernel debugger that has stopped all other CPUs. Any context.
+ * Returns -EBUSY if a request is under way.
  */
 int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
 			 const struct bp_claim_spec *spec, int cpu);
@@ -207,22 +176,12 @@ int bp_slots_change_all(struct bp_slots *bs,
 			void *arg, const struct bp_claim_spec *old,
 			const struct bp_claim_spec *new);
 
-/**
- * bp_slots_release - release a claim
- * @bs: the accounting
- * @claim: the claim; one that is not held is left alone
- *
- * Context: Any but NMI.
- */
+/* Releases a claim; one that is not held is left alone. Any context but NMI. */
 void bp_slots_release(struct bp_slots *bs, struct bp_claim *claim);
 
-/**
- * bp_slots_try_release - release a claim of a CPU or of the machine without waiting
- * @bs: the accounting
- * @claim: the claim; one that is not held is left alone
- *
- * Context: Any.
- * Return: 0, or -EBUSY if another request for a CPU or the machine is under way.
+/*
+ * Releases a claim of a CPU or of the machine without waiting. Any context.
+ * Returns 0, or -EBUSY if another request for a CPU or the machine is under way.
  */
 int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
 
@@ -253,62 +212,25 @@ struct bp_walk {
 	int		at;
 };
 
-/**
- * bp_slots_walk_begin - start at the first claim
- * @bs: the accounting
- * @walk: the walk; bp_slots_walk_end() has to follow
- *
- * Context: Any but NMI.
- */
+/* Starts at the first claim; bp_slots_walk_end() has to follow. Any context but NMI. */
 void bp_slots_walk_begin(struct bp_slots *bs, struct bp_walk *walk);
 
-/**
- * bp_slots_walk_next - visit the next claim
- * @bs: the accounting
- * @walk: the walk
- * @look: called for the claim, under a lock that its release takes, so that the object
- *	that embeds the claim is not freed meanwhile
- * @arg: for @look
- *
- * A claim that is held during the whole walk is visited once; a claim that is made or
- * released meanwhile may or may not be visited.
- *
- * Context: Any but NMI.
- * Return: false if there was no further claim; @look was not called then.
+/*
+ * Calls @look for the next claim, under a lock that its release takes, so that the object that
+ * embeds the claim is not freed meanwhile. A claim that is held during the whole walk is visited
+ * once; a claim that is made or released meanwhile may or may not be visited.
+ * Returns false if there was no further claim.
  */
 bool bp_slots_walk_next(struct bp_slots *bs, struct bp_walk *walk,
 			void (*look)(const struct bp_claim *claim, void *arg),
 			void *arg);
 
-/**
- * bp_slots_walk_end - stop walking
- * @bs: the accounting
- * @walk: the walk
- *
- * Context: Any but NMI.
- */
 void bp_slots_walk_end(struct bp_slots *bs, struct bp_walk *walk);
 
-/**
- * bp_slots_nr_claims - count the claims that are held
- * @bs: the accounting
- *
- * Context: Any; takes no lock.
- * Return: the number of claims; claims made or released at the same time may or
- * may not be included.
+/*
+ * Number of the claims that are held. Takes no lock: claims made or released at the same time
+ * may or may not be included.
  */
 unsigned long bp_slots_nr_claims(const struct bp_slots *bs);
-
-/**
- * bp_slots_in_use - check whether any claim is held
- * @bs: the accounting
- *
- * Context: Any; takes no lock.
- * Return: true if there is a claim.
- */
-static inline bool bp_slots_in_use(const struct bp_slots *bs)
-{
-	return bp_slots_nr_claims(bs);
-}
 
 #endif /* _KERNEL_EVENTS_BP_SLOTS_H */

@@ -298,7 +298,7 @@ static void test_init_refuses_more_registers_than_levels(struct kunit *test)
 		slots[class]--;
 	}
 	KUNIT_ASSERT_EQ(test, bp_slots_init(bs, 2, slots), 0);
-	KUNIT_EXPECT_FALSE(test, bp_slots_in_use(bs));
+	KUNIT_EXPECT_FALSE(test, bp_slots_nr_claims(bs));
 	bp_slots_destroy(bs);
 }
 
@@ -503,7 +503,7 @@ static void test_a_walk_without_claims_ends(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, walk_on(w, &walk));
 	KUNIT_EXPECT_FALSE(test, walk_on(w, &walk));
 	bp_slots_walk_end(&w->bs, &walk);
-	KUNIT_EXPECT_FALSE(test, bp_slots_in_use(&w->bs));
+	KUNIT_EXPECT_FALSE(test, bp_slots_nr_claims(&w->bs));
 }
 
 /* ---- A request under way ---- */

@@ -9,24 +9,28 @@
 #include <linux/highmem.h>
 #include <linux/hw_breakpoint_arch.h>
 #include <linux/irqflags.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/oom.h>
-#include <linux/pgtable.h>
-#include <linux/processor.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/secretmem.h>
 #include <linux/security.h>
+#include <linux/seqlock.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/unaligned.h>
 #include <linux/vmalloc.h>
 
 #include <asm/sections.h>
+#include <asm/tlb.h>
 
 #include "bp_internal.h"
 #include "bp_value.h"
@@ -34,28 +38,21 @@
 
 static_assert(HW_BREAKPOINT_VALUE_MAX % sizeof(u64) == 0);
 
-/* ---- The lock of a chain: interrupts off ---- */
+DEFINE_PER_CPU(bool, bp_value_reads);
 
-/* Returns false if this CPU has interrupted code that has locked @value. */
+/* Returns false if this CPU has interrupted code that has locked @value. Interrupts off. */
 static __always_inline bool lock_value(struct bp_value *value)
 {
-	int self = raw_smp_processor_id() + 1, owner = 0;
+	int owner;
 
-	while (!try_cmpxchg_acquire(&value->owner, &owner, self)) {
-		if (owner == self)
+	while (unlikely(!bp_value_trylock(value, &owner))) {
+		if (owner == raw_smp_processor_id() + 1)
 			return false;
 		while (READ_ONCE(value->owner))
 			cpu_relax();
-		owner = 0;
 	}
 
 	return true;
-}
-
-static __always_inline void unlock_value(struct bp_value *value)
-{
-	/* Pairs with lock_value(). */
-	smp_store_release(&value->owner, 0);
 }
 
 /* ---- Reading memory ---- */
@@ -65,38 +62,14 @@ static bool is_user_address(unsigned long addr)
 	return addr < TASK_SIZE_MAX;
 }
 
-/*
- * An aligned object of a machine word or less is read by one instruction: what another CPU
- * stores by one is not torn.
- */
-static __always_inline void copy_object(void *to, const void *from, unsigned int len)
-{
-	unsigned int size;
-
-	for (; len; to += size, from += size, len -= size) {
-		if (len >= sizeof(long) && IS_ALIGNED((unsigned long)from, sizeof(long))) {
-			size = sizeof(long);
-			put_unaligned(READ_ONCE(*(const unsigned long *)from),
-				      (unsigned long *)to);
-		} else if (len >= sizeof(u32) && IS_ALIGNED((unsigned long)from, sizeof(u32))) {
-			size = sizeof(u32);
-			put_unaligned(READ_ONCE(*(const u32 *)from), (u32 *)to);
-		} else if (len >= sizeof(u16) && IS_ALIGNED((unsigned long)from, sizeof(u16))) {
-			size = sizeof(u16);
-			put_unaligned(READ_ONCE(*(const u16 *)from), (u16 *)to);
-		} else {
-			size = sizeof(u8);
-			*(u8 *)to = READ_ONCE(*(const u8 *)from);
-		}
-	}
-}
-
-static void copy_from_page(void *to, struct page *page, unsigned long addr, unsigned int len)
+/* As bp_value_read_word(): what another CPU stores by one instruction is not torn. */
+static bool copy_from_page(void *to, struct page *page, unsigned long addr, unsigned int len)
 {
 	void *from = kmap_local_page(page);
+	bool known = !copy_from_kernel_nofault(to, from + offset_in_page(addr), len);
 
-	copy_object(to, from + offset_in_page(addr), len);
 	kunmap_local(from);
+	return known;
 }
 
 static unsigned int rest_of_page(unsigned long addr, unsigned int len)
@@ -104,95 +77,28 @@ static unsigned int rest_of_page(unsigned long addr, unsigned int len)
 	return min_t(unsigned int, len, PAGE_SIZE - offset_in_page(addr));
 }
 
-/* Finds the entry of a small page. Interrupts off: then page tables are not freed. */
-static __always_inline pte_t *find_pte(struct mm_struct *mm, unsigned long addr)
+bool __weak arch_hw_breakpoint_keeps_page(void)
 {
-	pgd_t *pgdp = pgd_offset(mm, addr), pgd = READ_ONCE(*pgdp);
-	p4d_t *p4dp, p4d;
-	pud_t *pudp, pud;
-	pmd_t *pmdp, pmd;
-
-	if (!pgd_present(pgd) || pgd_leaf(pgd))
-		return NULL;
-	p4dp = p4d_offset_lockless(pgdp, pgd, addr);
-	p4d = READ_ONCE(*p4dp);
-	if (!p4d_present(p4d) || p4d_leaf(p4d))
-		return NULL;
-	pudp = pud_offset_lockless(p4dp, p4d, addr);
-	pud = READ_ONCE(*pudp);
-	if (!pud_present(pud) || pud_leaf(pud))
-		return NULL;
-	pmdp = pmd_offset_lockless(pudp, pud, addr);
-	pmd = pmdp_get_lockless(pmdp);
-	if (!pmd_present(pmd) || pmd_leaf(pmd))
-		return NULL;
-	return pte_offset_kernel(&pmd, addr);
+	return false;
 }
 
 /*
- * Reads a small page of anonymous memory, as get_user_page_fast_only() does, on a shorter
- * path: each hit reads the object. The reference is for machines that flush TLBs without an
- * IPI.
+ * Reads memory of current without a fault. get_user_page_fast_only() refuses memory that is
+ * not RAM, is not accessible or is secret. Interrupts off.
  */
-static bool read_anonymous(void *to, unsigned long addr, unsigned int len)
-{
-	struct folio *folio;
-	struct page *page;
-	pte_t *ptep, pte;
-	bool known;
-
-	if (!IS_ENABLED(CONFIG_HAVE_GUP_FAST) || IS_ENABLED(CONFIG_HIGHPTE))
-		return false;
-	ptep = find_pte(current->mm, addr);
-	if (!ptep)
-		return false;
-	pte = ptep_get_lockless(ptep);
-	if (!pte_present(pte) || pte_protnone(pte) || !pte_access_permitted(pte, false))
-		return false;
-	if (unlikely(pte_special(pte) || pte_devmap(pte))) {
-		/* get_user_page_fast_only() has no page for a page that was only read. */
-		if (!is_zero_pfn(pte_pfn(pte)))
-			return false;
-		memset(to, 0, len);
-		return true;
-	}
-
-	page = pte_page(pte);
-	folio = page_folio(page);
-	if (!folio_try_get(folio))
-		return false;
-	known = folio_test_anon(folio) && page_folio(page) == folio &&
-		pte_same(pte, ptep_get_lockless(ptep));
-	if (known)
-		copy_from_page(to, page, addr, len);
-	folio_put(folio);
-
-	return known;
-}
-
-static bool read_user_page(void *to, unsigned long addr, unsigned int len)
-{
-	struct page *page;
-
-	if (likely(read_anonymous(to, addr, len)))
-		return true;
-	/* Refuses memory that is not RAM, is not accessible or is secret */
-	if (!get_user_page_fast_only(addr, 0, &page))
-		return false;
-	copy_from_page(to, page, addr, len);
-	put_page(page);
-
-	return true;
-}
-
-/* Reads memory of current without a fault. Interrupts off. */
-static bool read_user(void *to, unsigned long addr, unsigned int len)
+static bool read_pages(void *to, unsigned long addr, unsigned int len)
 {
 	unsigned int size;
+	struct page *page;
+	bool known;
 
 	for (; len; to += size, addr += size, len -= size) {
 		size = rest_of_page(addr, len);
-		if (!read_user_page(to, addr, size))
+		if (!get_user_page_fast_only(addr, 0, &page))
+			return false;
+		known = copy_from_page(to, page, addr, size);
+		put_page(page);
+		if (!known)
 			return false;
 	}
 
@@ -207,6 +113,7 @@ static bool read_mm(struct mm_struct *mm, void *to, unsigned long addr, unsigned
 {
 	unsigned int size = len;
 	struct page *page;
+	bool known;
 
 	if (mmap_read_lock_killable(mm))
 		return false;
@@ -214,8 +121,10 @@ static bool read_mm(struct mm_struct *mm, void *to, unsigned long addr, unsigned
 		size = rest_of_page(addr, len);
 		if (get_user_pages_remote(mm, addr, 1, FOLL_NOWAIT, &page, NULL) != 1)
 			break;
-		copy_from_page(to, page, addr, size);
+		known = copy_from_page(to, page, addr, size);
 		put_page(page);
+		if (!known)
+			break;
 	}
 	mmap_read_unlock(mm);
 
@@ -241,8 +150,17 @@ static bool is_ram(unsigned long addr)
 
 static bool read_kernel(void *to, unsigned long addr, unsigned int len)
 {
-	return is_ram(addr) && is_ram(addr + len - 1) &&
-	       !copy_from_kernel_nofault(to, (void *)addr, len);
+	bool known;
+
+	if (!is_ram(addr) || !is_ram(addr + len - 1))
+		return false;
+
+	guard(irqsave)();
+	bp_value_begin_read();
+	known = !copy_from_kernel_nofault(to, (void *)addr, len);
+	bp_value_end_read();
+
+	return known;
 }
 
 static unsigned int words(const struct bp_value *value)
@@ -252,26 +170,21 @@ static unsigned int words(const struct bp_value *value)
 
 /* ---- Chains ---- */
 
-static void *put_bytes(void *to, const u64 *bytes, unsigned int len)
+/* By words: zeros that follow @before are overwritten by @after. */
+static __always_inline void fill_record(struct bp_value_record *record, unsigned int len,
+					const u64 *before, const u64 *after)
 {
-	if (bytes)
-		memcpy(to, bytes, len);
-	else
-		memset(to, 0, len);
-	return to + len;
-}
-
-static void fill_record(struct bp_value_record *record, unsigned int len,
-			const u64 *before, const u64 *after)
-{
-	void *to = record->bytes;
+	unsigned int i, nr = DIV_ROUND_UP(len, sizeof(u64));
+	u8 *to = record->bytes;
 
 	record->len = len;
 	record->flags = (before ? HW_BREAKPOINT_BEFORE_KNOWN : 0) |
 			(after ? HW_BREAKPOINT_AFTER_KNOWN : 0);
 	record->offset = 0;
-	to = put_bytes(to, before, len);
-	put_bytes(to, after, len);
+	for (i = 0; i < nr; i++)
+		put_unaligned(before ? before[i] : 0, (u64 *)to + i);
+	for (i = 0; i < nr; i++)
+		put_unaligned(after ? after[i] : 0, (u64 *)(to + len) + i);
 }
 
 static bool is_same(const struct bp_value *value, const u64 *now)
@@ -311,36 +224,105 @@ static void check_exec(struct bp_value *value)
 		return;
 	value->exec_id = id;
 	value->known = false;
+	value->plain_seq = BP_VALUE_NOT_PLAIN;
 }
 
-static struct bp_value *value_of_current(const struct perf_event *bp)
+static bool read_plain(const struct bp_value *value, u64 *now)
 {
-	struct bp_value *value = bp->hw.bp_value;
+	bool known;
 
-	return value->shared && value->mm == current->mm ? value->shared : value;
+	if (likely(bp_value_read_word(value, now)))
+		return true;
+	pagefault_disable();
+	bp_value_begin_read();
+	known = !__copy_from_user_inatomic(now, (const void __user *)value->addr, value->len);
+	bp_value_end_read();
+	pagefault_enable();
+
+	return known;
 }
+
+#ifdef CONFIG_PER_VMA_LOCK
+/*
+ * True if the mapping at @addr has only ordinary memory. Lockless: it may be changed and freed
+ * at the same time, and then @seq is over.
+ */
+static bool is_plain(struct mm_struct *mm, unsigned long addr, unsigned int seq)
+{
+	struct vm_area_struct *vma;
+	vm_flags_t flags;
+
+	guard(rcu)();
+	vma = vma_lookup(mm, addr);
+	if (!vma || vma_is_secretmem(vma))
+		return false;
+	flags = READ_ONCE(vma->vm_flags);
+
+	return (flags & VM_READ) && !(flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP)) &&
+	       !read_seqcount_retry(&mm->mm_lock_seq, seq);
+}
+
+/* Tasks with different memories have the chain of a kernel-wide set: it has no target. */
+static bool find_plain_memory(struct bp_value *value, const struct perf_event *bp)
+{
+	unsigned int seq = raw_read_seqcount(&current->mm->mm_lock_seq);
+
+	if ((seq & 1) || !bp->hw.target || (current->flags & PF_KTHREAD) ||
+	    rest_of_page(value->addr, value->len) < value->len ||
+	    !arch_hw_breakpoint_keeps_page() || !is_plain(current->mm, value->addr, seq))
+		return false;
+	value->plain_seq = seq;
+
+	return true;
+}
+#else
+static bool find_plain_memory(struct bp_value *value, const struct perf_event *bp)
+{
+	return false;
+}
+#endif
 
 /*
  * An access by code with interrupts off may have been made under a lock that is needed to
  * free the page, if this look has its last reference.
  */
-static bool may_read_user(struct pt_regs *regs)
+static bool may_read_pages(struct pt_regs *regs)
 {
-	return current->mm && (user_mode(regs) || !arch_hw_breakpoint_irqs_off(regs));
+	return user_mode(regs) || !arch_hw_breakpoint_irqs_off(regs);
 }
 
-static bool read_object(const struct bp_value *value, u64 *now, struct pt_regs *regs)
+static bool read_user(struct bp_value *value, u64 *now, const struct perf_event *bp,
+		      struct pt_regs *regs)
+{
+	/* False for code that runs with another memory than that of its task, or without one */
+	if (!user_mode(regs) && !nmi_uaccess_okay())
+		return false;
+	if (likely(bp_value_is_plain(value) || find_plain_memory(value, bp)))
+		return read_plain(value, now);
+	return may_read_pages(regs) && read_pages(now, value->addr, value->len);
+}
+
+static bool read_object(struct bp_value *value, u64 *now, const struct perf_event *bp,
+			struct pt_regs *regs)
 {
 	now[words(value) - 1] = 0;
 	if (is_user_address(value->addr))
-		return may_read_user(regs) && read_user(now, value->addr, value->len);
+		return read_user(value, now, bp, regs);
 	return read_kernel(now, value->addr, value->len);
+}
+
+/* True for a hit of a former address: this CPU is still to adopt the newest one. */
+static bool is_late(const struct perf_event *bp)
+{
+	const struct bp_wide_cpu *wcpu = bp->hw.bp_wide;
+
+	return atomic64_read(&wcpu->settled) != atomic64_read(&wcpu->set->seq);
 }
 
 bool bp_value_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
 		  struct bp_value_record *record)
 {
-	struct bp_value *value = value_of_current(bp);
+	struct bp_value *value = bp_value_of_current(bp);
 	u64 now[BP_VALUE_WORDS] __uninitialized;
 	bool hit;
 
@@ -349,24 +331,28 @@ bool bp_value_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
 		return true;
 	}
 
-	if (unlikely(addr - value->addr >= value->len)) {
-		/* The event is being modified. Or the set was repointed: the chain follows. */
-		if (!bp_is_wide(bp)) {
-			unlock_value(value);
+	if (unlikely(addr - value->addr >= value->len || value->behind)) {
+		/*
+		 * The event is being modified. Or the set was repointed, and there was no look
+		 * in bp_value_follow(), or CPUs watch different objects: the chain follows.
+		 */
+		if (!bp_is_wide(bp) || is_late(bp)) {
+			bp_value_unlock(value);
 			fill_record(record, value->len, NULL, NULL);
 			return true;
 		}
 		value->addr = addr;
+		value->behind = false;
 		value->known = false;
 	}
 	if (is_user_address(value->addr))
 		check_exec(value);
-	hit = bp_value_step(value, read_object(value, now, regs) ? now : NULL,
+	hit = bp_value_step(value, read_object(value, now, bp, regs) ? now : NULL,
 			    bp->attr.config & HW_BREAKPOINT_CHANGED, record);
-	unlock_value(value);
+	bp_value_unlock(value);
 
 	if (!hit)
-		atomic64_inc(&(bp->parent ?: bp)->hw.bp_silent);
+		bp_value_count_silent(bp);
 	return hit;
 }
 
@@ -381,9 +367,10 @@ static void set_value(struct bp_value *value, const u64 *now, u64 exec_id)
 		return;
 	value->known = now;
 	value->exec_id = exec_id;
+	value->plain_seq = BP_VALUE_NOT_PLAIN;
 	for (i = 0; now && i < words(value); i++)
 		value->bytes[i] = now[i];
-	unlock_value(value);
+	bp_value_unlock(value);
 }
 
 /* fork() may still fail: then pointers of @task to its memory and signals dangle. */
@@ -439,6 +426,30 @@ void bp_value_look(struct bp_value *value)
 	look_at_kernel(value);
 }
 
+void bp_value_follow(struct bp_value *value, unsigned long addr)
+{
+	u64 now[BP_VALUE_WORDS] __uninitialized;
+	int owner;
+
+	/*
+	 * An NMI may have interrupted a look at this object, or at another one for which the
+	 * owner waits in an NMI: the next hit follows.
+	 */
+	if (in_nmi() ? !bp_value_trylock(value, &owner) : !lock_value(value)) {
+		WRITE_ONCE(value->behind, true);
+		return;
+	}
+	if (value->addr != addr || value->behind) {
+		now[words(value) - 1] = 0;
+		value->addr = addr;
+		value->behind = false;
+		value->known = read_kernel(now, addr, value->len);
+		value->plain_seq = BP_VALUE_NOT_PLAIN;
+		memcpy(value->bytes, now, words(value) * sizeof(*now));
+	}
+	bp_value_unlock(value);
+}
+
 static void look(struct bp_value *value, struct task_struct *task)
 {
 	if (!is_user_address(value->addr))
@@ -458,6 +469,7 @@ struct bp_value *bp_value_alloc(unsigned long addr, unsigned int len)
 	refcount_set(&value->refs, 1);
 	value->addr = addr;
 	value->len = len;
+	value->plain_seq = BP_VALUE_NOT_PLAIN;
 
 	return value;
 }
@@ -572,6 +584,8 @@ static struct bp_value *join(const struct perf_event *bp, const struct perf_even
 	if (bp->cpu == -1 || perf_process_is_family(bp) || !bp->hw.target)
 		return NULL;
 
+	if (bp->process)
+		lockdep_assert_held(&bp->process->mutex);
 	for_each_root(root, bp, ctx) {
 		cond_resched();
 		if (fatal_signal_pending(current))
@@ -674,7 +688,7 @@ static void copy_value(struct bp_value *to, struct bp_value *from)
 	to->known = from->known;
 	to->exec_id = from->exec_id;
 	memcpy(to->bytes, from->bytes, sizeof(to->bytes));
-	unlock_value(from);
+	bp_value_unlock(from);
 }
 
 /* The event of current that @child is inherited from. The caller forks: its context stays. */
@@ -719,7 +733,7 @@ static bool is_only_thread(void)
 int bp_value_inherit(struct perf_event *child, struct perf_event_context *ctx)
 {
 	const struct perf_event *from = inherited_from(child);
-	struct bp_value *shared = value_of_current(from), *value;
+	struct bp_value *shared = bp_value_of_current(from), *value;
 
 	if (shared == from->hw.bp_value)
 		forget_shared(shared);
@@ -811,6 +825,8 @@ int bp_value_prepare(struct perf_event *bp, const struct perf_event_attr *attr)
 	bp->hw.bp_next_value = next;
 
 	list_for_each_entry(child, &bp->child_list, child_list) {
+		/* A child that has a memory of its own is compared with all before it. */
+		cond_resched();
 		err = prepare_child(bp, child);
 		if (err)
 			return err;

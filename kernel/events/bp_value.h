@@ -41,17 +41,56 @@
  *
  * An object is read only from memory that is ordinary RAM. A look in a hit does not
  * fault, and one from a task does not wait for I/O.
+ *
+ * Plain memory. A hit need not walk the page tables if the object lies in one page of a
+ * mapping that has only ordinary memory: then its address is read. This is checked once, and
+ * holds until the mm is locked for writing: bp_value::plain_seq is mm_struct::mm_lock_seq of
+ * the check.  A device that is mapped over the object at the same time is not read:
+ *
+ *	CPU0					CPU1
+ *	writes to the object			mmap_write_lock(): mm_lock_seq++
+ *	#DB, interrupts off until its end
+ *	reads mm_lock_seq: not changed		clears the PTE
+ *						flushes TLBs: waits for CPU0
+ *	reads the object
+ *	end of #DB				maps the device
+ *
+ * The access of CPU0 has found the page present. So either CPU1 has cleared its PTE and then
+ * waits for CPU0, also if CPU0 has accessed the page by a stale entry of its TLB; or what CPU0
+ * accesses is the device already, and CPU0 reads the number that CPU1 has incremented before.
+ * This takes an architecture that flushes TLBs by interrupts, see
+ * arch_hw_breakpoint_keeps_page(), and the page that the access has found: of an object in two
+ * pages only one may be. A page may be dropped or reclaimed without the lock; then the
+ * read fails, or there is another page of the same mapping. A number that comes back after
+ * 2^31 changes of a memory is taken for the old one.
+ *
+ * In a hit from user mode the debug registers are armed, so that a read traps at breakpoints
+ * for reads, that of the event itself included: bp_value_reads tells these hits from others.
  */
 #ifndef _KERNEL_EVENTS_BP_VALUE_H
 #define _KERNEL_EVENTS_BP_VALUE_H
 
+#include <linux/atomic.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/hw_breakpoint_arch.h>
 #include <linux/mm_types.h>
+#include <linux/percpu.h>
 #include <linux/perf_event.h>
+#include <linux/processor.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/seqlock.h>
+#include <linux/smp.h>
 #include <linux/types.h>
+#include <linux/uaccess.h>
+#include <linux/unaligned.h>
+
+#include "internal.h"
 
 #define BP_VALUE_WORDS	(HW_BREAKPOINT_VALUE_MAX / sizeof(u64))
+
+/* Odd, as the number of an mm that is locked for writing */
+#define BP_VALUE_NOT_PLAIN	(~0U)
 
 /**
  * struct bp_value - a chain
@@ -60,7 +99,10 @@
  * @addr: address of the object; changes only for a kernel-wide set, under the lock
  * @len: length of the object, 1 to HW_BREAKPOINT_VALUE_MAX
  * @opened: the object was looked at when the event was opened
+ * @behind: the set was repointed, and @bytes could not be read then
  * @known: @bytes is valid; under the lock, as the rest
+ * @plain_seq: mm_struct::mm_lock_seq of the time when the object was in plain memory, or
+ *	BP_VALUE_NOT_PLAIN
  * @exec_id: task_struct::self_exec_id of the tasks of the memory
  * @bytes: value of the object, with zeros after @len
  * @shared: NULL, or the chain to use instead by tasks with @mm
@@ -72,7 +114,9 @@ struct bp_value {
 	unsigned long		addr;
 	unsigned int		len;
 	bool			opened;
+	bool			behind;
 	bool			known;
+	unsigned int		plain_seq;
 	u64			exec_id;
 	u64			bytes[BP_VALUE_WORDS];
 	struct bp_value		*shared;
@@ -89,11 +133,6 @@ struct bp_value_record {
 
 static_assert(offsetof(struct bp_value_record, bytes) ==
 	      offsetof(struct hw_breakpoint_values, bytes));
-
-static inline bool bp_wants_values(const struct perf_event_attr *attr)
-{
-	return attr->config & (HW_BREAKPOINT_VALUE | HW_BREAKPOINT_CHANGED);
-}
 
 /**
  * bp_value_check - check whether an event may have values
@@ -165,7 +204,8 @@ void bp_value_destroy(struct perf_event *bp);
  * Looks at the new object for @bp and its children. bp_value_change() makes each of them
  * use it. Call bp_value_finish() also on failure.
  *
- * Context: Process context; child_mutex of @bp held, if it has children.
+ * Context: Process context; child_mutex of @bp held, if it has children, and
+ * perf_process::mutex for an event of a process.
  * Return: 0 or -ENOMEM.
  */
 int bp_value_prepare(struct perf_event *bp, const struct perf_event_attr *attr);
@@ -225,6 +265,15 @@ void bp_value_share(struct perf_event *bp, struct bp_value *value);
 void bp_value_look(struct bp_value *value);
 
 /**
+ * bp_value_follow - look at the object to which a kernel-wide set was repointed
+ * @value: the chain of the set
+ * @addr: address of the object
+ *
+ * Context: Any; interrupts off.
+ */
+void bp_value_follow(struct bp_value *value, unsigned long addr);
+
+/**
  * bp_value_step - advance a chain by one hit
  * @value: the chain, locked
  * @now: the object, with zeros after its end; NULL if it is not known
@@ -236,5 +285,145 @@ void bp_value_look(struct bp_value *value);
  */
 bool bp_value_step(struct bp_value *value, const u64 *now, bool only_changes,
 		   struct bp_value_record *record);
+
+/* ---- The short path of a hit ---- */
+
+static __always_inline bool bp_value_trylock(struct bp_value *value, int *owner)
+{
+	*owner = 0;
+	return try_cmpxchg_acquire(&value->owner, owner, raw_smp_processor_id() + 1);
+}
+
+static __always_inline void bp_value_unlock(struct bp_value *value)
+{
+	/* Pairs with bp_value_trylock(). */
+	smp_store_release(&value->owner, 0);
+}
+
+static __always_inline struct bp_value *bp_value_of_current(const struct perf_event *bp)
+{
+	struct bp_value *value = bp->hw.bp_value;
+
+	return unlikely(value->shared) && value->mm == current->mm ? value->shared : value;
+}
+
+/* Returns true if the object is known to be in plain memory. @value is locked. */
+static __always_inline bool bp_value_is_plain(const struct bp_value *value)
+{
+#ifdef CONFIG_PER_VMA_LOCK
+	return raw_read_seqcount(&current->mm->mm_lock_seq) == value->plain_seq;
+#else
+	return false;
+#endif
+}
+
+/* Between them, with interrupts off, this CPU accesses nothing but the object. */
+static __always_inline void bp_value_begin_read(void)
+{
+	this_cpu_write(bp_value_reads, true);
+	barrier();
+}
+
+static __always_inline void bp_value_end_read(void)
+{
+	barrier();
+	this_cpu_write(bp_value_reads, false);
+}
+
+/* The first bytes of an object, in a word that is zero behind them */
+static __always_inline u64 bp_value_word(u64 bytes, unsigned int size)
+{
+	return IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? bytes << (64 - 8 * size) : bytes;
+}
+
+#define bp_value_read_as(type, from, fault) ({				\
+	type bytes;							\
+									\
+	unsafe_get_user(bytes, (const type __user *)(from), fault);	\
+	bp_value_word(bytes, sizeof(bytes));				\
+})
+
+/*
+ * Reads an object of a size that one instruction reads: what another CPU stores by one is
+ * not torn. Returns false for other sizes, and if the memory is not accessible.
+ */
+static __always_inline bool bp_value_read_word(const struct bp_value *value, u64 *word)
+{
+	const void __user *from = (const void __user *)value->addr;
+
+	pagefault_disable();
+	if (unlikely(!user_read_access_begin(from, sizeof(u64))))
+		goto out;
+	bp_value_begin_read();
+	if (likely(value->len == 8))
+		*word = bp_value_read_as(u64, from, fault);
+	else if (value->len == 4)
+		*word = bp_value_read_as(u32, from, fault);
+	else if (value->len == 2)
+		*word = bp_value_read_as(u16, from, fault);
+	else if (value->len == 1)
+		*word = bp_value_read_as(u8, from, fault);
+	else
+		goto fault;
+	bp_value_end_read();
+	user_read_access_end();
+	pagefault_enable();
+	return true;
+fault:
+	bp_value_end_read();
+	user_read_access_end();
+out:
+	pagefault_enable();
+	return false;
+}
+
+/**
+ * bp_value_hit_word - look at an object of 1, 2, 4 or 8 bytes after an access
+ * @bp: the event that was hit
+ * @addr: address that the architecture reports
+ * @before: the value before the access, as from bp_value_word()
+ * @after: the value after it
+ *
+ * What bp_value_hit() does for most hits, inline and without calls.
+ *
+ * Context: As perf_bp_event(); the access was made in user mode.
+ * Return: true, or false if bp_value_hit() has to look.
+ */
+static __always_inline bool bp_value_hit_word(const struct perf_event *bp, u64 addr,
+					      u64 *before, u64 *after)
+{
+	struct bp_value *value = bp_value_of_current(bp);
+	bool known;
+	int owner;
+
+	if (!bp_value_trylock(value, &owner))
+		return false;
+	known = value->known && addr - value->addr < value->len &&
+		value->exec_id == READ_ONCE(current->self_exec_id) &&
+		bp_value_is_plain(value) && bp_value_read_word(value, after);
+	if (known) {
+		*before = value->bytes[0];
+		value->bytes[0] = *after;
+	}
+	bp_value_unlock(value);
+
+	return known;
+}
+
+/* @len is 1, 2, 4 or 8. The words are zero behind it: @after overwrites what is too much. */
+static __always_inline void bp_value_record_words(struct bp_value_record *record,
+						  unsigned int len, u64 before, u64 after)
+{
+	record->len = len;
+	record->flags = HW_BREAKPOINT_BEFORE_KNOWN | HW_BREAKPOINT_AFTER_KNOWN;
+	record->offset = 0;
+	put_unaligned(before, (u64 *)record->bytes);
+	put_unaligned(after, (u64 *)(record->bytes + len));
+}
+
+static inline void bp_value_count_silent(struct perf_event *bp)
+{
+	atomic64_inc(&(bp->parent ?: bp)->hw.bp_silent);
+}
 
 #endif /* _KERNEL_EVENTS_BP_VALUE_H */

@@ -6,11 +6,18 @@
 #include <kunit/test.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/gfp.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/perf_event.h>
 #include <linux/prandom.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
 
 #include "bp_value.h"
 
@@ -119,6 +126,8 @@ static void store(void *word)
 	WRITE_ONCE(*(u32 *)word, last_stored);
 	/* A silent store */
 	WRITE_ONCE(*(u32 *)word, last_stored);
+	/* The handler has changed nr_told. */
+	barrier();
 }
 
 static void expect_told(struct kunit *test, unsigned int i, unsigned int flags, u32 before,
@@ -134,25 +143,33 @@ static void expect_told(struct kunit *test, unsigned int i, unsigned int flags, 
 
 #define BOTH	(HW_BREAKPOINT_BEFORE_KNOWN | HW_BREAKPOINT_AFTER_KNOWN)
 
-/* One chain for all CPUs; after a change of the address the value is not known. */
-static void a_kernel_wide_set_has_one_chain(struct kunit *test)
+static struct perf_event * __percpu *watch_all(struct kunit *test, u32 *word)
 {
 	struct perf_event * __percpu *set;
 	struct perf_event_attr attr;
-	unsigned int cpu, nr, i;
 
 	hw_breakpoint_init(&attr);
-	attr.bp_addr = (unsigned long)&watched[0];
-	attr.bp_len = sizeof(watched[0]);
+	attr.bp_addr = (unsigned long)word;
+	attr.bp_len = sizeof(*word);
 	attr.bp_type = HW_BREAKPOINT_W;
 	attr.config = HW_BREAKPOINT_VALUE | HW_BREAKPOINT_CHANGED;
 	attr.sample_type = PERF_SAMPLE_RAW;
 	nr_told = 0;
 	last_stored = 100;
-	WRITE_ONCE(watched[0], last_stored);
+	WRITE_ONCE(*word, last_stored);
 	set = register_wide_hw_breakpoint(&attr, tell, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
+	return set;
+}
 
+/* One chain for all CPUs; a change of the address is a look at the other object. */
+static void a_kernel_wide_set_has_one_chain(struct kunit *test)
+{
+	struct perf_event * __percpu *set;
+	unsigned int cpu, nr, i;
+
+	set = watch_all(test, &watched[0]);
+	WRITE_ONCE(watched[1], 7);
 	for_each_online_cpu(cpu) {
 		if (nr_told < ARRAY_SIZE(told) - 1)
 			smp_call_function_single(cpu, store, &watched[0], 1);
@@ -166,13 +183,128 @@ static void a_kernel_wide_set_has_one_chain(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, nr_told, nr + 1);
 	for (i = 0; i < nr; i++)
 		expect_told(test, i, BOTH, 100 + i, 101 + i);
-	expect_told(test, nr, HW_BREAKPOINT_AFTER_KNOWN, 0, 101 + nr);
+	expect_told(test, nr, BOTH, 7, 101 + nr);
+}
+
+/* They look for each other when they are opened, and again when they are modified. */
+static void events_of_a_process_for_one_cpu_each_have_one_chain(struct kunit *test)
+{
+	unsigned int cpus[] = { cpumask_first(cpu_online_mask), cpumask_last(cpu_online_mask) }, i;
+	struct perf_event *bp[ARRAY_SIZE(cpus)];
+	struct perf_event_attr attr;
+
+	if (cpus[0] == cpus[1])
+		kunit_skip(test, "needs two CPUs");
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)&watched[0];
+	attr.bp_len = sizeof(watched[0]);
+	attr.bp_type = HW_BREAKPOINT_W;
+	attr.config = HW_BREAKPOINT_VALUE | HW_BREAKPOINT_PROCESS;
+	attr.sample_type = PERF_SAMPLE_RAW;
+	nr_told = 0;
+	WRITE_ONCE(watched[1], 7);
+	for (i = 0; i < ARRAY_SIZE(cpus); i++) {
+		bp[i] = perf_event_create_kernel_counter(&attr, cpus[i], current, tell, NULL);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(bp[i]));
+	}
+	attr.bp_addr = (unsigned long)&watched[1];
+	for (i = 0; i < ARRAY_SIZE(cpus); i++)
+		KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp[i], &attr), 0);
+	for (i = 0; i < ARRAY_SIZE(cpus); i++) {
+		set_cpus_allowed_ptr(current, cpumask_of(cpus[i]));
+		WRITE_ONCE(watched[1], 8 + i);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	for (i = 0; i < ARRAY_SIZE(cpus); i++)
+		unregister_hw_breakpoint(bp[i]);
+
+	KUNIT_ASSERT_EQ(test, nr_told, 2);
+	expect_told(test, 0, BOTH, 7, 8);
+	expect_told(test, 1, BOTH, 8, 9);
+}
+
+/* A reserved page in the vmalloc area, like one of ioremap(); without the flag it is RAM. */
+static void memory_of_a_device_is_not_read(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	struct perf_event * __percpu *set;
+	u32 *word;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	word = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, word);
+	set = watch_all(test, word);
+	store(word);
+	KUNIT_ASSERT_EQ(test, nr_told, 1);
+	expect_told(test, 0, BOTH, 100, 101);
+
+	/* The area has become one of a device. */
+	SetPageReserved(page);
+	store(word);
+	KUNIT_ASSERT_EQ(test, nr_told, 3);
+	expect_told(test, 1, HW_BREAKPOINT_BEFORE_KNOWN, 101, 0);
+	expect_told(test, 2, 0, 0, 0);
+	unregister_wide_hw_breakpoint(set);
+
+	set = watch_all(test, word);
+	store(word);
+	KUNIT_ASSERT_EQ(test, nr_told, 2);
+	expect_told(test, 0, 0, 0, 0);
+	unregister_wide_hw_breakpoint(set);
+	vunmap(word);
+	ClearPageReserved(page);
+	__free_page(page);
+}
+
+/*
+ * The last reference to a page may not be released under a lock, which an access with
+ * interrupts off may have been made under. The kernel does not look at the memory of kernel
+ * threads, so the value before the first access is not known.
+ */
+static void access_with_interrupts_off_is_unknown(struct kunit *test)
+{
+	struct perf_event_attr attr;
+	struct perf_event *bp;
+	u32 __user *word;
+	int err;
+
+	word = (u32 __user *)kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE,
+					   MAP_ANONYMOUS | MAP_PRIVATE, 0);
+	KUNIT_ASSERT_NE_MSG(test, (unsigned long)word, 0, "no user memory");
+	KUNIT_ASSERT_EQ(test, put_user(100, word), 0);
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)word;
+	attr.bp_len = sizeof(*word);
+	attr.bp_type = HW_BREAKPOINT_W;
+	attr.config = HW_BREAKPOINT_VALUE;
+	attr.sample_type = PERF_SAMPLE_RAW;
+	nr_told = 0;
+	bp = register_user_hw_breakpoint(&attr, tell, NULL, current);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(bp));
+
+	KUNIT_EXPECT_EQ(test, put_user(101, word), 0);
+	pagefault_disable();
+	local_irq_disable();
+	err = put_user(102, word);
+	local_irq_enable();
+	pagefault_enable();
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, put_user(103, word), 0);
+	unregister_hw_breakpoint(bp);
+
+	KUNIT_ASSERT_EQ(test, nr_told, 3);
+	expect_told(test, 0, HW_BREAKPOINT_AFTER_KNOWN, 0, 101);
+	expect_told(test, 1, HW_BREAKPOINT_BEFORE_KNOWN, 101, 0);
+	expect_told(test, 2, HW_BREAKPOINT_AFTER_KNOWN, 0, 103);
 }
 
 static struct kunit_case test_cases[] = {
 	KUNIT_CASE(each_value_is_told_once),
 	KUNIT_CASE(a_new_chain_knows_nothing),
 	KUNIT_CASE(a_kernel_wide_set_has_one_chain),
+	KUNIT_CASE(events_of_a_process_for_one_cpu_each_have_one_chain),
+	KUNIT_CASE(memory_of_a_device_is_not_read),
+	KUNIT_CASE(access_with_interrupts_off_is_unknown),
 	{},
 };
 

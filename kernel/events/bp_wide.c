@@ -77,6 +77,12 @@
  *	set->late is queued?			smp_mb()
  *	yes: return				read set->seq, kick
  *
+ * Loops.  The code that adopts an address, and the code that updates the registers, run
+ * again after a change by a context that interrupted them.  They never end if they cause the
+ * change themselves, by a kprobe in this code or a watch event on memory that it accesses.
+ * So refuse changes after BP_CHANGES of them, unless a relay has run on this CPU, or a task
+ * has made a change with interrupts on, since: both need that these loops have ended.
+ *
  * Hotplug.  stop_machine() takes a CPU down, so a CPU that is seen online stays
  * online until preemption is on again.  After it has left cpu_online_mask, the
  * CPU runs its pending irq_works for the last time; an irq_work that it queues
@@ -185,7 +191,7 @@ static __always_inline bool is_here(const struct bp_wide_cpu *wcpu, const struct
 static __always_inline struct bp_here read_here(const struct bp_wide_cpu *wcpu)
 {
 	const struct bp_wide_pair *pair;
-	struct bp_here here;
+	struct bp_here here __uninitialized;
 
 	do {
 		here.now = READ_ONCE(wcpu->now);
@@ -204,17 +210,18 @@ static __always_inline struct bp_here read_here(const struct bp_wide_cpu *wcpu)
 }
 
 /*
- * Makes (@seq, @addr) the pair of this CPU, if bp_wide_cpu::now is @now.
+ * Makes (@here->seq, @addr) the pair of this CPU, and updates @here, if bp_wide_cpu::now is
+ * @here->now.
  *
  * A context that interrupts this one before bp_wide_cpu::depth is incremented uses the same
  * two pairs, but changes bp_wide_cpu::now, so that the interrupted one fails.  A context that
  * interrupts after the increment uses other pairs.
  */
-static int publish_pair(struct bp_wide_cpu *wcpu, unsigned long now, u64 seq,
-			unsigned long addr)
+static __always_inline int publish_pair(struct bp_wide_cpu *wcpu, struct bp_here *here,
+					unsigned long addr)
 {
 	unsigned int depth = READ_ONCE(wcpu->depth), i = 2 * depth;
-	unsigned long next;
+	unsigned long next, now = here->now;
 	int err = -EAGAIN;
 
 	if (WARN_ON_ONCE(depth >= BP_WIDE_DEPTH))
@@ -226,10 +233,13 @@ static int publish_pair(struct bp_wide_cpu *wcpu, unsigned long now, u64 seq,
 	WRITE_ONCE(wcpu->depth, depth + 1);
 	barrier();
 	if (READ_ONCE(wcpu->now) == now) {
-		wcpu->pair[i] = (struct bp_wide_pair) { .seq = seq, .addr = addr };
+		wcpu->pair[i] = (struct bp_wide_pair) { .seq = here->seq, .addr = addr };
 		barrier();
-		if (try_cmpxchg_local(&wcpu->now, &now, next))
+		if (try_cmpxchg_local(&wcpu->now, &now, next)) {
+			here->now = next;
+			here->addr = addr;
 			err = 0;
+		}
 	}
 	barrier();
 	WRITE_ONCE(wcpu->depth, depth);
@@ -239,20 +249,28 @@ static int publish_pair(struct bp_wide_cpu *wcpu, unsigned long now, u64 seq,
 
 /* ---- Adopting: on the CPU in question, interrupts off ---- */
 
-static void adopt(struct bp_wide_cpu *wcpu)
+static __always_inline void adopt_here(struct bp_wide_cpu *wcpu, struct bp_here *here)
 {
 	struct perf_event *bp = READ_ONCE(wcpu->event);
-	struct bp_here here;
 
-	do {
-		here = read_here(wcpu);
+	for (;;) {
 		if (bp) {
-			WRITE_ONCE(bp->attr.bp_addr, here.addr);
+			WRITE_ONCE(bp->attr.bp_addr, here->addr);
 			arch_hw_breakpoint_repoint(bp);
 		}
 		/* Pairs with wide_hw_breakpoint_is_settled(). */
-		atomic64_set_release(&wcpu->settled, here.seq);
-	} while (unlikely(!is_here(wcpu, &here)));
+		atomic64_set_release(&wcpu->settled, here->seq);
+		if (likely(is_here(wcpu, here)))
+			return;
+		*here = read_here(wcpu);
+	}
+}
+
+static void adopt(struct bp_wide_cpu *wcpu)
+{
+	struct bp_here here = read_here(wcpu);
+
+	adopt_here(wcpu, &here);
 }
 
 static void adopt_work(struct irq_work *work)
@@ -274,6 +292,11 @@ static void adopt_irqsave(struct bp_wide_cpu *wcpu)
 /* How often relays kick for a set in two ticks; see "Storms" above */
 #define BP_RELAYS	16
 
+/* How often a CPU may be repointed without an interrupt; see "Loops" above */
+#define BP_CHANGES	10000
+
+static DEFINE_PER_CPU(unsigned int, nr_changes);
+
 static void kick_others(struct bp_wide *set)
 {
 	int cpu, this_cpu = smp_processor_id();
@@ -281,7 +304,12 @@ static void kick_others(struct bp_wide *set)
 	for_each_online_cpu(cpu) {
 		struct bp_wide_cpu *wcpu = per_cpu_ptr(set->cpus, cpu);
 
-		if (cpu != this_cpu && atomic64_read(&wcpu->settled) != read_seq(set))
+		/*
+		 * irq_work_queue_on() would not queue a kick that is pending, but it writes to it.
+		 * Pairs with the barrier of irq_work_single(): the increment comes before.
+		 */
+		if (cpu != this_cpu && atomic64_read(&wcpu->settled) != read_seq(set) &&
+		    !irq_work_is_pending(&wcpu->adopt))
 			irq_work_queue_on(&wcpu->adopt, cpu);
 	}
 }
@@ -306,6 +334,7 @@ static void relay_work(struct irq_work *work)
 {
 	struct bp_wide *set = container_of(work, struct bp_wide_cpu, relay)->set;
 
+	this_cpu_write(nr_changes, 0);
 	/* A CPU that goes offline runs its last relay after its timers have left it. */
 	if (!cpu_online(smp_processor_id()) || __ratelimit(&set->relays))
 		kick_others(set);
@@ -335,13 +364,35 @@ static void kick_others_or_relay(struct bp_wide_cpu *wcpu, unsigned long flags)
 
 /* ---- Repointing: interrupts off ---- */
 
-static int check_addr(const struct bp_wide *set, unsigned long addr)
+/* A task with interrupts on is in none of the loops. */
+static noinline bool may_change_more(struct bp_wide_cpu *wcpu, unsigned long flags)
+{
+	if (is_caused_by_task(flags))
+		this_cpu_write(nr_changes, 0);
+	/* An offline CPU would never run it. */
+	else if (cpu_online(raw_smp_processor_id()))
+		irq_work_queue(&wcpu->relay);
+
+	return this_cpu_read(nr_changes) <= BP_CHANGES;
+}
+
+static __always_inline bool may_change(struct bp_wide_cpu *wcpu, unsigned long flags)
+{
+	this_cpu_inc(nr_changes);
+	return likely(__this_cpu_read(nr_changes) < BP_CHANGES / 2) ||
+	       may_change_more(wcpu, flags);
+}
+
+static __always_inline int check_addr(const struct bp_wide *set, unsigned long addr)
 {
 	struct arch_hw_breakpoint hw __uninitialized;
 	int err;
 
 	if (!bp_can_repoint())
 		return -EOPNOTSUPP;
+	/* Checked when the set was registered: a set without an object goes back there. */
+	if (addr == set->attr.bp_addr)
+		return 0;
 	err = arch_hw_breakpoint_move(&set->hw, addr, &hw);
 	if (err)
 		return err;
@@ -367,20 +418,20 @@ static u64 advance(struct bp_wide *set)
  */
 static void keep_pair(struct bp_wide_cpu *wcpu, const struct bp_here *before, u64 seq)
 {
+	struct bp_here here = { .seq = seq };
 	struct bp_wide_pair pair;
-	unsigned long now;
 
 	do {
 		do {
-			now = READ_ONCE(wcpu->now);
+			here.now = READ_ONCE(wcpu->now);
 			barrier();
 			/* See read_here(). */
-			pair = data_race(wcpu->pair[pair_index(now)]);
+			pair = data_race(wcpu->pair[pair_index(here.now)]);
 			barrier();
-		} while (now != READ_ONCE(wcpu->now));
-		if (now == before->now || pair.seq != before->seq || seq != before->seq + 1)
+		} while (here.now != READ_ONCE(wcpu->now));
+		if (here.now == before->now || pair.seq != before->seq || seq != before->seq + 1)
 			return;
-	} while (publish_pair(wcpu, now, seq, pair.addr) == -EAGAIN);
+	} while (publish_pair(wcpu, &here, pair.addr) == -EAGAIN);
 }
 
 static int change_all_from(struct bp_wide_cpu *wcpu, unsigned long addr, unsigned long from)
@@ -408,19 +459,29 @@ static int change_all(struct bp_wide_cpu *wcpu, unsigned long addr, const unsign
  * Without a comparison a change of all CPUs that comes before the pair is published is the
  * earlier one: again, with the new sequence number.  With a comparison it is the later one.
  */
-static int change_here(struct bp_wide_cpu *wcpu, unsigned long addr, const unsigned long *from)
+static __always_inline int change_here(struct bp_wide_cpu *wcpu, unsigned long addr,
+				       const unsigned long *from)
 {
-	struct bp_here here;
+	struct bp_here here __uninitialized;
 	int err;
 
 	do {
 		here = read_here(wcpu);
 		if (from && here.addr != *from)
 			return -EAGAIN;
-		err = publish_pair(wcpu, here.now, here.seq, addr);
+		err = publish_pair(wcpu, &here, addr);
 	} while (err == -EAGAIN || (!err && !from && read_seq(wcpu->set) != here.seq));
 
+	if (!err)
+		adopt_here(wcpu, &here);
 	return err;
+}
+
+/* Comes after the change: what is stored in between is in the value that the look finds. */
+static __always_inline void look_at_object(const struct bp_wide_cpu *wcpu)
+{
+	if (unlikely(wcpu->set->value))
+		bp_value_follow(wcpu->set->value, read_here(wcpu).addr);
 }
 
 int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events, unsigned long addr,
@@ -436,9 +497,11 @@ int modify_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events, unsigned
 	preempt_disable_notrace();
 	local_irq_save(flags);
 	wcpu = this_cpu_ptr(bp_wide_cpus(cpu_events));
-	err = change_all(wcpu, addr, from);
-	if (!err)
+	err = may_change(wcpu, flags) ? change_all(wcpu, addr, from) : -EBUSY;
+	if (!err) {
 		adopt(wcpu);
+		look_at_object(wcpu);
+	}
 	local_irq_restore(flags);
 	if (!err)
 		kick_others_or_relay(wcpu, flags);
@@ -459,9 +522,12 @@ int modify_wide_hw_breakpoint_local(struct perf_event * __percpu *cpu_events,
 	if (err)
 		return err;
 	local_irq_save(flags);
-	err = wcpu->event ? change_here(wcpu, addr, from) : -ENODEV;
+	if (!may_change(wcpu, flags))
+		err = -EBUSY;
+	else
+		err = wcpu->event ? change_here(wcpu, addr, from) : -ENODEV;
 	if (!err)
-		adopt(wcpu);
+		look_at_object(wcpu);
 	local_irq_restore(flags);
 
 	return err;
@@ -617,20 +683,11 @@ static int start_set(struct bp_wide *set)
 /* Refuses malformed attributes before a register is claimed. */
 static int check_attr(const struct perf_event_attr *attr, struct arch_hw_breakpoint *hw)
 {
-	struct perf_event *bp;
-	int err;
-
 	/* A kernel-wide breakpoint must not miss hits: never multiplex it. */
 	if (attr->type != PERF_TYPE_BREAKPOINT || hw_breakpoint_is_flexible(attr))
 		return -EINVAL;
 
-	bp = kzalloc(sizeof(*bp), GFP_KERNEL);
-	if (!bp)
-		return -ENOMEM;
-	err = bp_parse(bp, attr, hw);
-	kfree(bp);
-
-	return err;
+	return bp_parse(&bp_for_all_tasks, attr, hw);
 }
 
 static void free_set(struct bp_wide *set)
@@ -666,9 +723,9 @@ static struct bp_wide *alloc_set(const struct perf_event_attr *attr,
 	if (!set)
 		return NULL;
 	set->cpus = alloc_percpu(struct bp_wide_cpu);
-	if (bp_wants_values(attr))
+	if (perf_attr_reads_memory(attr))
 		set->value = bp_value_alloc(attr->bp_addr, attr->bp_len);
-	if (!set->cpus || (bp_wants_values(attr) && !set->value)) {
+	if (!set->cpus || (perf_attr_reads_memory(attr) && !set->value)) {
 		free_set(set);
 		return NULL;
 	}
@@ -814,6 +871,7 @@ static int bp_wide_cpu_online(unsigned int cpu)
 	struct bp_wide *set;
 	int err = 0;
 
+	this_cpu_write(nr_changes, 0);
 	mutex_lock(&bp_wide_mutex);
 	kick_for_offline_cpu();
 	list_for_each_entry(set, &bp_wide_sets, link) {

@@ -32,6 +32,7 @@
 
 #include "bp_internal.h"
 #include "bp_wide_test.h"
+#include "hw_breakpoint_test.h"
 
 #define NR_WORDS	64
 
@@ -61,17 +62,6 @@ static void record_hit(struct perf_event *bp, struct perf_sample_data *data,
 
 	atomic_inc(&f->hits);
 	WRITE_ONCE(f->addr, data->addr);
-}
-
-static struct perf_event_attr watch(unsigned long *word)
-{
-	struct perf_event_attr attr;
-
-	hw_breakpoint_init(&attr);
-	attr.bp_addr = (unsigned long)word;
-	attr.bp_len = sizeof(*word);
-	attr.bp_type = HW_BREAKPOINT_W;
-	return attr;
 }
 
 static unsigned long addr_nr(unsigned int i)
@@ -395,7 +385,7 @@ static void refused_repoint_changes_nothing(struct kunit *test)
 /* A set of user addresses whose opener may not watch the kernel */
 static void set_without_kernel_is_not_repointed_to_the_kernel(struct kunit *test)
 {
-	struct perf_event_attr user = watch(&words[1]);
+	struct perf_event_attr user = bp_test_watch(&words[1], HW_BREAKPOINT_W);
 	struct perf_event * __percpu *set;
 
 	user.bp_addr = PAGE_SIZE;
@@ -558,10 +548,9 @@ static unsigned long *state_word(struct fixture *f, unsigned int i)
 static bool in_the_middle(struct kunit *test, struct middle *m, unsigned long *word, u32 type,
 			  void (*func)(struct fixture *f))
 {
-	struct perf_event_attr attr = watch(word);
+	struct perf_event_attr attr = bp_test_watch(word, type);
 	struct perf_event * __percpu *set;
 
-	attr.bp_type = type;
 	atomic_set(&m->hits, 0);
 	set = register_wide_hw_breakpoint(&attr, call_in_the_middle, m);
 	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
@@ -1169,7 +1158,7 @@ static void expect_starting_cpu_changes_from_0(struct kunit *test, int cpu)
 /* Registers the set of the test again, for the CPUs that are online now. */
 static int register_again(struct kunit *test)
 {
-	struct perf_event_attr attr = watch(&words[0]);
+	struct perf_event_attr attr = bp_test_watch(&words[0], HW_BREAKPOINT_W);
 	struct perf_event * __percpu *set;
 	struct fixture *f = test->priv;
 
@@ -1320,7 +1309,7 @@ static void each_write_to_short_lived_objects_is_hit(struct kunit *test)
 
 int bp_race_init(struct kunit *test)
 {
-	struct perf_event_attr attr = watch(&words[0]);
+	struct perf_event_attr attr = bp_test_watch(&words[0], HW_BREAKPOINT_W);
 	struct fixture *f;
 
 	if (!bp_can_repoint())

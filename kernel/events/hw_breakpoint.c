@@ -111,7 +111,7 @@ static int hw_breakpoint_event_init(struct perf_event *bp)
 	if (hw_breakpoint_is_process(&bp->attr))
 		bp->event_caps |= PERF_EV_CAP_PROCESS;
 
-	return unlikely(bp_wants_values(&bp->attr)) ? init_value(bp) : 0;
+	return unlikely(perf_attr_reads_memory(&bp->attr)) ? init_value(bp) : 0;
 }
 
 /* ---- Claims ---- */
@@ -180,22 +180,11 @@ static int hw_breakpoint_admit(struct perf_event *event)
 	return 0;
 }
 
-static int claim(struct perf_event *bp, struct perf_event_context *ctx)
+static int claim(struct perf_event *bp, struct bp_domain *domain, int cpu)
 {
 	struct bp_claim_spec spec = bp_claim_spec(&bp->attr, &bp->hw.info);
 
-	return bp_slots_reserve(&bp_machine, &bp->bp_claim, &spec,
-				ctx->task ? &ctx->bp_domain : NULL, bp->cpu);
-}
-
-/* One claim for the whole family */
-static int claim_for_process(struct perf_event *bp)
-{
-	struct bp_claim_spec spec = bp_claim_spec(&bp->attr, &bp->hw.info);
-
-	return bp_slots_reserve(&bp_machine, &bp->bp_claim, &spec,
-				&bp->process->bp.domain,
-				perf_process_on_any_cpu(bp) ? -1 : bp->cpu);
+	return bp_slots_reserve(&bp_machine, &bp->bp_claim, &spec, domain, cpu);
 }
 
 /* Claims of a thread are accounted for its process too, if the process has had events. */
@@ -224,20 +213,25 @@ static int join_process(struct perf_event_context *ctx)
  */
 static int reserve(struct perf_event *bp, struct perf_event_context *ctx)
 {
+	int err;
+
 	/* The head of a family has the claim of all members. */
 	if (bp->process)
-		return bp->parent || bp->bp_claim.held ? 0 : claim_for_process(bp);
+		return bp->parent || bp->bp_claim.held ? 0 :
+		       claim(bp, &bp->process->bp.domain,
+			     perf_process_on_any_cpu(bp) ? -1 : bp->cpu);
 	if (bp_has_claim(bp) || creates_wide_event())
 		return 0;
 
-	return (bp->parent ? bp_follow(bp, bp->parent) : join_process(ctx)) ?: claim(bp, ctx);
+	err = bp->parent ? bp_follow(bp, bp->parent) : join_process(ctx);
+	return err ?: claim(bp, ctx->task ? &ctx->bp_domain : NULL, bp->cpu);
 }
 
 static int hw_breakpoint_reserve(struct perf_event *bp, struct perf_event_context *ctx)
 {
 	int err = reserve(bp, ctx);
 
-	if (err || likely(!bp_wants_values(&bp->attr)) || creates_wide_event())
+	if (err || likely(!perf_attr_reads_memory(&bp->attr)) || creates_wide_event())
 		return err;
 	/* A child in ERROR state that is enabled, under ctx->lock, has a chain. */
 	if (bp->parent && !bp->process)
@@ -266,59 +260,37 @@ static int hw_breakpoint_process(struct perf_process *process, enum perf_process
 
 bool hw_breakpoint_is_used(void)
 {
-	return bp_slots_in_use(&bp_machine);
+	return bp_slots_nr_claims(&bp_machine);
 }
 
 /* A debugger claims single registers. */
-static struct bp_claim_spec debugger_spec(const struct bp_holder *holder)
+int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder,
+			     bool wait)
 {
-	struct perf_event_attr attr = { .bp_type = holder->bp_type };
-
-	return (struct bp_claim_spec) { .class = bp_class(&attr), .weight = 1 };
-}
-
-int dbg_reserve_wide_bp_slot(struct bp_claim *claim, const struct bp_holder *holder)
-{
-	struct bp_claim_spec spec = debugger_spec(holder);
+	const struct perf_event_attr attr = { .bp_type = holder->bp_type };
+	const struct bp_claim_spec spec = { .class = bp_class(&attr), .weight = 1 };
 	int err;
 
 	claim->holder = holder;
-	err = bp_slots_try_reserve(&bp_machine, claim, &spec, -1);
+	err = wait ? bp_slots_reserve(&bp_machine, claim, &spec, NULL, -1) :
+		     bp_slots_try_reserve(&bp_machine, claim, &spec, -1);
 	if (!err)
-		bp_debugger_holds(spec.class, spec.weight);
+		bp_debugger_holds(spec.class, 1);
 	return err;
 }
 
-int dbg_reserve_wide_bp_slot_late(struct bp_claim *claim, const struct bp_holder *holder)
-{
-	struct bp_claim_spec spec = debugger_spec(holder);
-	int err;
-
-	claim->holder = holder;
-	err = bp_slots_reserve(&bp_machine, claim, &spec, NULL, -1);
-	if (!err)
-		bp_debugger_holds(spec.class, spec.weight);
-	return err;
-}
-
-int dbg_release_wide_bp_slot(struct bp_claim *claim)
+int dbg_release_wide_bp_slot(struct bp_claim *claim, bool wait)
 {
 	bool held = claim->held;
-	int err;
+	int err = 0;
 
-	err = bp_slots_try_release(&bp_machine, claim);
+	if (wait)
+		bp_slots_release(&bp_machine, claim);
+	else
+		err = bp_slots_try_release(&bp_machine, claim);
 	if (held && !err)
-		bp_debugger_holds(claim->class, -claim->weight);
+		bp_debugger_holds(claim->class, -1);
 	return err;
-}
-
-void dbg_release_wide_bp_slot_late(struct bp_claim *claim)
-{
-	bool held = claim->held;
-
-	bp_slots_release(&bp_machine, claim);
-	if (held)
-		bp_debugger_holds(claim->class, -claim->weight);
 }
 
 /* ---- sysfs ---- */
@@ -346,47 +318,20 @@ static const struct attribute_group bp_format_group = {
 	.attrs	= bp_format_attrs,
 };
 
-static ssize_t instruction_slots_show(struct device *dev,
-				      struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", bp_machine.class[TYPE_INST].slots);
-}
-static DEVICE_ATTR_RO(instruction_slots);
+#define BP_CAP(name, value)							\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
+			   char *buf)						\
+{										\
+	return sysfs_emit(buf, "%u\n", (unsigned int)(value));			\
+}										\
+static DEVICE_ATTR_RO(name)
 
-static ssize_t data_slots_show(struct device *dev,
-			       struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", bp_machine.class[TYPE_DATA].slots);
-}
-static DEVICE_ATTR_RO(data_slots);
-
-static ssize_t mixed_slots_show(struct device *dev,
-				struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", TYPE_INST == TYPE_DATA);
-}
-static DEVICE_ATTR_RO(mixed_slots);
-
-static ssize_t max_length_show(struct device *dev, struct device_attribute *attr,
-			       char *buf)
-{
-	return sysfs_emit(buf, "%u\n", (unsigned int)hw_breakpoint_max_length);
-}
-static DEVICE_ATTR_RO(max_length);
-
-static ssize_t verified_show(struct device *dev, struct device_attribute *attr,
-			     char *buf)
-{
-	return sysfs_emit(buf, "%d\n", bp_verified);
-}
-static DEVICE_ATTR_RO(verified);
-
-static ssize_t sigtrap_queue_length_show(struct device *dev,
-					 struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%d\n", HW_BREAKPOINT_SIGTRAPS);
-}
-static DEVICE_ATTR_RO(sigtrap_queue_length);
+BP_CAP(instruction_slots, bp_machine.class[TYPE_INST].slots);
+BP_CAP(data_slots, bp_machine.class[TYPE_DATA].slots);
+BP_CAP(mixed_slots, TYPE_INST == TYPE_DATA);
+BP_CAP(max_length, hw_breakpoint_max_length);
+BP_CAP(verified, bp_verified);
+BP_CAP(sigtrap_queue_length, HW_BREAKPOINT_SIGTRAPS);
 
 static struct attribute *bp_caps_attrs[] = {
 	&dev_attr_instruction_slots.attr,
@@ -455,11 +400,6 @@ static int hw_breakpoint_add(struct perf_event *bp, int flags)
 	return bp_sched_in(bp);
 }
 
-static void hw_breakpoint_del(struct perf_event *bp, int flags)
-{
-	bp_sched_out(bp);
-}
-
 static void hw_breakpoint_start(struct perf_event *bp, int flags)
 {
 	if (flags & PERF_EF_RELOAD)
@@ -518,7 +458,7 @@ static struct pmu perf_breakpoint = {
 	.pmu_disable	= hw_breakpoint_pmu_disable,
 	.pmu_enable	= hw_breakpoint_pmu_enable,
 	.add		= hw_breakpoint_add,
-	.del		= hw_breakpoint_del,
+	.del		= bp_sched_out,
 	.start		= hw_breakpoint_start,
 	.stop		= hw_breakpoint_stop,
 	.read		= hw_breakpoint_read,

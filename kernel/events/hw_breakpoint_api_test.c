@@ -138,8 +138,8 @@ static void a_hit_is_reported_to_its_task_only(struct kunit *test)
 	mine = bp_test_watch_task(test, current, &bp_test_words[1], &own);
 
 	local_irq_disable();
-	perf_bp_event_at(bp, bp->attr.bp_addr, &regs);
-	perf_bp_event_at(mine, mine->attr.bp_addr, &regs);
+	perf_bp_event_at(bp, bp->attr.bp_addr, &regs, false);
+	perf_bp_event_at(mine, mine->attr.bp_addr, &regs, false);
 	local_irq_enable();
 
 	KUNIT_EXPECT_EQ(test, bp_test_take_hits(&hits), 0);
@@ -779,7 +779,7 @@ static void debugger_claims_a_register_of_every_cpu_or_none(struct kunit *test)
 	struct bp_test_hits hits = { };
 	u32 digest;
 
-	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers), 0);
+	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers, false), 0);
 	bp_test_fill_cpu(test, bp_test_first_cpu(), 1, &hits);
 	BP_TEST_EXPECT_REFUSED(test, -ENOSPC, bp_test_try_cpu(bp_test_first_cpu(), NULL,
 							      &bp_test_words[0], &hits));
@@ -787,14 +787,14 @@ static void debugger_claims_a_register_of_every_cpu_or_none(struct kunit *test)
 	bp_test_fill_task(test, current, 1, &hits);
 	BP_TEST_EXPECT_REFUSED(test, -ENOSPC, bp_test_try_task(current, &bp_test_words[0], &hits));
 	bp_test_drop_all(test);
-	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
+	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim, false), 0);
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 
 	bp_test_fill_cpu(test, bp_test_last_cpu(), 0, &hits);
 	digest = bp_test_digest_accounting();
-	KUNIT_EXPECT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers, false), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, bp_test_digest_accounting(), digest);
-	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
+	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim, false), 0);
 	KUNIT_EXPECT_EQ(test, bp_test_digest_accounting(), digest);
 }
 
@@ -803,16 +803,16 @@ static void a_debugger_does_not_wait_for_the_lock(struct kunit *test)
 	struct bp_claim held = { }, claim = { };
 	int reserved, released;
 
-	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&held, &debuggers), 0);
+	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&held, &debuggers, false), 0);
 	raw_spin_lock_irq(&bp_machine.global.lock);
-	reserved = dbg_reserve_wide_bp_slot(&claim, &debuggers);
-	released = dbg_release_wide_bp_slot(&held);
+	reserved = dbg_reserve_wide_bp_slot(&claim, &debuggers, false);
+	released = dbg_release_wide_bp_slot(&held, false);
 	raw_spin_unlock_irq(&bp_machine.global.lock);
 
 	KUNIT_EXPECT_EQ(test, reserved, -EBUSY);
 	KUNIT_EXPECT_EQ(test, released, -EBUSY);
 	KUNIT_EXPECT_EQ(test, bp_slots_nr_claims(&bp_machine), 1UL);
-	dbg_release_wide_bp_slot_late(&held);
+	dbg_release_wide_bp_slot(&held, true);
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 }
 
@@ -829,7 +829,7 @@ static void release_wide_bp_slot_releases_the_claim(struct kunit *test)
 	release_wide_bp_slot(set);
 	KUNIT_EXPECT_FALSE(test, hw_breakpoint_is_used());
 	bp_test_fill_cpu(test, bp_test_last_cpu(), 0, &hits);
-	KUNIT_EXPECT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers, false), -ENOSPC);
 }
 
 /* ---- Cases: the end of a task ---- */
@@ -958,7 +958,7 @@ static void random_open(struct kunit *test, struct random_run *run, struct entry
 		e->set = err ? NULL : bp_test_keep_set(test, e->set);
 	} else {
 		e->bp = bp_test_try_cpu(e->cpu, e->task == NO_TASK ? NULL : run->task[e->task],
-					(void *)attr.bp_addr, &e->hits);
+					&bp_test_words[e - run->entry], &e->hits);
 		err = PTR_ERR_OR_ZERO(e->bp);
 		e->bp = err ? NULL : bp_test_keep(test, e->bp);
 	}
@@ -1209,7 +1209,7 @@ static s64 counts_here(struct perf_event *bp)
 	s64 before = local64_read(&bp->count);
 	struct pt_regs regs = { };
 
-	perf_bp_event_at(bp, bp->attr.bp_addr, &regs);
+	perf_bp_event_at(bp, bp->attr.bp_addr, &regs, false);
 	return local64_read(&bp->count) - before;
 }
 
@@ -1440,7 +1440,7 @@ static void expect_debugger_evicts_one(struct kunit *test, unsigned int tries)
 	struct bp_claim claim = { };
 
 	KUNIT_ASSERT_EQ(test, nr_active(test), slots);
-	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers), 0);
+	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers, false), 0);
 
 	migrate_disable();
 	hw_breakpoint_evict_flexible();
@@ -1449,7 +1449,7 @@ static void expect_debugger_evicts_one(struct kunit *test, unsigned int tries)
 	KUNIT_EXPECT_EQ(test, nr_active(test), slots - 1);
 	migrate_enable();
 
-	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
+	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim, false), 0);
 }
 
 static void debugger_claim_evicts_flexible_breakpoints(struct kunit *test)
@@ -1534,10 +1534,10 @@ static void task_that_is_switched_to_leaves_the_debugger_its_register(struct kun
 	watch_flexible(test, cpu, NULL, slots - 1, hits);
 	KUNIT_EXPECT_EQ(test, nr_active_beside(test, worker), slots);
 
-	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers), 0);
+	KUNIT_ASSERT_EQ(test, dbg_reserve_wide_bp_slot(&claim, &debuggers, false), 0);
 	KUNIT_EXPECT_EQ(test, nr_active_beside(test, worker), slots - 1);
-	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
-	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim), 0);
+	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim, false), 0);
+	KUNIT_EXPECT_EQ(test, dbg_release_wide_bp_slot(&claim, false), 0);
 	bp_test_drop_all(test);
 
 	/* The register is perf's again. */

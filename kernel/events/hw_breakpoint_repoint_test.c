@@ -180,6 +180,11 @@ struct chase {
 	int				err;
 };
 
+static unsigned long *word_after(u64 addr)
+{
+	return (unsigned long *)(unsigned long)addr + 1;
+}
+
 /* Each hit repoints the breakpoint to the next word. */
 static void chase(struct perf_event *bp, struct perf_sample_data *data,
 		  struct pt_regs *regs)
@@ -189,7 +194,7 @@ static void chase(struct perf_event *bp, struct perf_sample_data *data,
 	if (wide_hw_breakpoint_addr(c->set, true) != data->addr)
 		c->err = 1;
 	atomic_inc(&c->hits.nr);
-	if (repoint(c->set, (unsigned long *)data->addr + 1))
+	if (repoint(c->set, word_after(data->addr)))
 		c->err = 2;
 }
 
@@ -221,9 +226,9 @@ static void touch_in_handler(struct perf_event *bp, struct perf_sample_data *dat
 	struct chase *c = bp->overflow_handler_context;
 
 	atomic_inc(&c->hits.nr);
-	if (repoint(c->set, (unsigned long *)data->addr + 1))
+	if (repoint(c->set, word_after(data->addr)))
 		c->err = 1;
-	bp_test_write_word((unsigned long *)data->addr + 1);
+	bp_test_write_word(word_after(data->addr));
 }
 
 static void access_of_a_handler_to_its_new_address_is_no_hit(struct kunit *test)

@@ -325,10 +325,12 @@ static void publish(struct signal_struct *signal, struct perf_process *process)
 }
 
 /*
- * Returns false if all threads have been released.  All threads share one siglock, and
+ * Returns the perf_process of the threads, which is not @process if another one was first, or
+ * NULL if all threads have been released.  All threads share one siglock, and
  * lock_task_sighand() takes it through any thread that has not been released.
  */
-static bool publish_to_threads(struct signal_struct *signal, struct perf_process *process)
+static struct perf_process *publish_to_threads(struct signal_struct *signal,
+					       struct perf_process *process)
 {
 	struct task_struct *thread;
 	unsigned long flags;
@@ -337,18 +339,20 @@ static bool publish_to_threads(struct signal_struct *signal, struct perf_process
 	__for_each_thread(signal, thread) {
 		if (!lock_task_sighand(thread, &flags))
 			continue;
-		publish(signal, process);
+		if (signal->perf_process)
+			process = signal->perf_process;
+		else
+			publish(signal, process);
 		unlock_task_sighand(thread, &flags);
-		return true;
+		return process;
 	}
 
-	return false;
+	return NULL;
 }
 
 static struct perf_process *get_process(struct signal_struct *signal, struct pmu *pmu)
 {
 	struct perf_process *process, *new;
-	static DEFINE_MUTEX(creation);
 
 	process = READ_ONCE(signal->perf_process);
 	if (process)
@@ -358,19 +362,12 @@ static struct perf_process *get_process(struct signal_struct *signal, struct pmu
 	if (IS_ERR(new))
 		return new;
 
-	guard(mutex)(&creation);
-	process = signal->perf_process;
-	if (process) {
+	scoped_guard(mutex, &new->mutex)
+		process = publish_to_threads(signal, new);
+	if (process != new)
 		destroy(new);
-		return process;
-	}
-	scoped_guard(mutex, &new->mutex) {
-		if (publish_to_threads(signal, new))
-			return new;
-	}
-	destroy(new);
 
-	return ERR_PTR(-ESRCH);
+	return process ?: ERR_PTR(-ESRCH);
 }
 
 static void destroy_rcu(struct rcu_head *head)

@@ -30,8 +30,9 @@
  * Open, close, exec and exit change the groups of all CPUs together under
  * perf_process::mutex, under which a group is also read, so that read() adds up groups
  * that have the same members.  The ioctls that enable, disable or modify a group take it,
- * too; prctl() and callers in the kernel only ctx->mutex and child_mutex of the head,
- * so that a read may find a group enabled on some of the CPUs.
+ * too, and modify_user_hw_breakpoint(); prctl() and callers in the kernel that enable or
+ * disable an event only ctx->mutex and child_mutex of the head, so that a read may find a
+ * group enabled on some of the CPUs.
  *
  * perf_event_context::time stands still while the context is scheduled out: so the times
  * of a family add up to the time that threads of the process ran. When the process of the
@@ -163,53 +164,29 @@ perf_process_ctx(struct perf_cpu_context *cpuctx)
 
 /* ---- process.c ---- */
 
-/**
- * perf_cpu_process - return the process that runs on this CPU
- *
- * An IPI may set it: a caller that must not miss the first event keeps interrupts off.
- *
- * Context: Any; not preemptible.
- * Return: the process, or NULL if it has no events on this CPU.
+/*
+ * The process that runs on this CPU, or NULL if it has no events here. An IPI may set it: a
+ * caller that must not miss the first event keeps interrupts off. Not preemptible.
  */
 struct perf_process *perf_cpu_process(void);
 
-/**
- * perf_process_switch - schedule the events of the process that runs on this CPU
- * @task: the task that is about to run, or current
- *
- * Context: Interrupts off. Before the events of @task are scheduled in: @task may have
- *	claimed registers that events of the previous process still occupy.
+/*
+ * Schedules the events of the process of @task, which is current or about to run. Interrupts are
+ * off. Call it before the events of @task are scheduled in: @task may have claimed registers that
+ * events of the previous process still occupy.
  */
 void perf_process_switch(struct task_struct *task);
 
-/**
- * perf_process_install - add an event to the context of a process
- * @ctx: the context, for the CPU of @event
- * @event: the event
- *
- * Context: Process context, ctx->mutex held.
- */
+/* Adds an event to @ctx, a context of a process for the CPU of @event. ctx->mutex is held. */
 void perf_process_install(struct perf_event_context *ctx, struct perf_event *event);
 
-/**
- * perf_process_period - PERF_EVENT_IOC_PERIOD for the members of a family but the head
- * @head: the head of the family
- * @value: the period or frequency
- *
- * Context: ctx->mutex of @head held.
- */
+/* PERF_EVENT_IOC_PERIOD for the members of a family but @head, whose ctx->mutex is held */
 void perf_process_period(struct perf_event *head, u64 value);
 
-/**
- * perf_process_add_context - account the reservations of a thread to its process
- * @ctx: the context of the thread
- * @process: the process
- *
- * Later reservations in @ctx are accounted to @process, too.
- *
- * Context: @ctx cannot be swapped: its lock is held, or it is pinned, or its task has
- *	not run yet.
- * Return: 0, or an error of pmu::process().
+/*
+ * Accounts the reservations in @ctx, the context of a thread, to its process, also later ones.
+ * @ctx cannot be swapped: its lock is held, or it is pinned, or its task has not run yet.
+ * Returns 0, or an error of pmu::process().
  */
 static inline int perf_process_add_context(struct perf_event_context *ctx,
 					   struct perf_process *process)
@@ -225,125 +202,68 @@ static inline int perf_process_add_context(struct perf_event_context *ctx,
 	return err;
 }
 
-/**
- * perf_process_open - prepare an event of a process
- * @event: the event, which is in no context yet
- * @task: a task of the process
- *
- * Allocates the other members of the family and locks perf_process::mutex.
- * perf_process_opened() or perf_process_abort() unlocks it. Does not check permission.
- *
- * Context: Process context.
- * Return: 0, -ESRCH if all threads have exited, -EINVAL if the leader of the group is
- *	no event of this process or is for other CPUs, -ENODEV if there is no such CPU,
- *	or -ENOMEM.
+/*
+ * Prepares an event of the process of @task: allocates the other members of the family and locks
+ * perf_process::mutex. perf_process_opened() or perf_process_abort() unlocks it. Does not check
+ * permission. Process context.
+ * Returns 0, -ESRCH if all threads have exited, -EINVAL if the leader of the group is no event
+ * of this process or is for other CPUs, -ENODEV if there is no such CPU, or -ENOMEM.
  */
 int perf_process_open(struct perf_event *event, struct task_struct *task);
 
-/**
- * perf_process_open_user - perf_process_open() for an event that a user opens
- * @event: the event, which is in no context yet
- * @task: a task of the process
- *
- * Context: Process context; exec_update_lock of the process held.
- * Return: as perf_process_open(); -EACCES if current may not watch one of the threads.
+/*
+ * perf_process_open() for an event that a user opens. exec_update_lock of the process is held.
+ * Returns -EACCES if current may not watch one of the threads.
  */
 int perf_process_open_user(struct perf_event *event, struct task_struct *task);
 
-/**
- * perf_process_opened - complete perf_process_open()
- * @event: the head, which is installed
- *
- * Context: Process context.
- */
+/* Completes perf_process_open(); the head is installed */
 void perf_process_opened(struct perf_event *event);
 
-/**
- * perf_process_abort - undo perf_process_open()
- * @event: the head, which is not installed
- *
- * Context: Process context.
- */
+/* Undoes perf_process_open(); the head is not installed */
 void perf_process_abort(struct perf_event *event);
 
-/**
- * perf_process_close - remove the members of a family but the head
- * @event: the head, which its user has closed
- *
- * Context: Process context.
- */
+/* Removes the members of a family but the head, which its user has closed */
 void perf_process_close(struct perf_event *event);
 
-/**
- * perf_process_disable_soon - queue work that disables a family
- * @event: a member of the family, which has just reached its limit
- *
- * Until the work runs, perf_process_is_over() makes perf core ignore hits.
- *
- * Context: Interrupt.
+/*
+ * Queues work that disables the family of @event, which has just reached its limit. Until the
+ * work runs, perf_process_is_over() makes perf core ignore hits. Called in interrupts.
  */
 void perf_process_disable_soon(struct perf_event *event);
 
-/**
- * perf_process_raise_limit - PERF_EVENT_IOC_REFRESH for a family
- * @head: the head of the family
- * @refresh: number of further overflows
- *
- * perf_event::event_limit of the head is the number of overflows that are left to all
- * members together; 0 means no limit. The last overflow makes it negative: no CPU counts
- * an access then, until the event is enabled again.
- *
- * Context: ctx->mutex of @head held.
+/*
+ * PERF_EVENT_IOC_REFRESH for a family. perf_event::event_limit of the head is the number of
+ * overflows that are left to all members together; 0 means no limit. The last overflow makes it
+ * negative: no CPU counts an access then, until the event is enabled again. ctx->mutex of @head
+ * is held.
  */
 void perf_process_raise_limit(struct perf_event *head, int refresh);
 
-/**
- * perf_process_take_overflow - count an overflow of a family
- * @event: the member that has overflown
- *
- * Context: Any.
- * Return: 1 for the last overflow that the limit allows, -1 if none is left, otherwise 0.
+/*
+ * Counts an overflow of a family. Returns 1 for the last overflow that the limit allows, -1 if
+ * none is left, otherwise 0.
  */
 int perf_process_take_overflow(struct perf_event *event);
 
-/**
- * perf_process_lock - keep the groups of all CPUs unchanged
- * @event: an event, which need not be of a process
- *
+/*
+ * Keeps the groups of all CPUs unchanged; nothing for an event that is not of a process.
  * perf_process_used() stays true as long as any event has a process.
- *
- * Context: Process context.
  */
 void perf_process_lock(struct perf_event *event);
-
 void perf_process_unlock(struct perf_event *event);
 
-/**
- * perf_process_set_bpf - set the BPF program of the members of a family
- * @head: the head of the family, which has its program already
- * @prog: the program, NULL for none
- *
- * Context: Process context.
- */
+/* Sets the BPF program of the members of a family to that of the head, NULL for none */
 void perf_process_set_bpf(struct perf_event *head, struct bpf_prog *prog);
 
-/**
- * perf_process_exec - apply attr.remove_on_exec and attr.enable_on_exec
- *
- * Context: current has become the only thread of its process.
- */
+/* Applies attr.remove_on_exec and attr.enable_on_exec; current is the only thread now */
 void perf_process_exec(void);
 
 void __perf_process_exit(struct perf_process *process, struct task_struct *task);
 
-/**
- * perf_process_exit - end the events of a process
- * @task: a thread that exits, or executes a program that the owner of an event may not
- *	watch
- *
- * A thread that exits ends the events only if it is the last one.
- *
- * Context: Process context.
+/*
+ * Ends the events of a process: if @task, a thread that exits, is the last one, or if it
+ * executes a program that the owner of an event may not watch
  */
 static inline void perf_process_exit(struct task_struct *task)
 {

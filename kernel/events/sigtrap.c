@@ -276,7 +276,10 @@ void perf_sigtrap_modify(struct perf_event *event, bool off)
 	WRITE_ONCE(event->sigtrap->modified, event->sigtrap->modified + 1);
 }
 
-/* exec keeps pending signals: a SIGTRAP would kill the new image, which has no handler. */
+/*
+ * The events end, see attr.remove_on_exec, and exec_update_lock keeps others from opening new
+ * ones. exec keeps pending signals: a SIGTRAP would kill the new image, which has no handler.
+ */
 void perf_sigtrap_exec(void)
 {
 	kernel_siginfo_t info;
@@ -284,6 +287,7 @@ void perf_sigtrap_exec(void)
 	struct sigqueue *q;
 	sigset_t others;
 
+	perf_sigtrap_exit(current);
 	if (!sigismember(&current->pending.signal, SIGTRAP))
 		return;
 
@@ -411,13 +415,12 @@ void __perf_sigtrap_exit(struct task_struct *task)
 {
 	struct sigtrap_queue *queue = task->perf_sigtrap;
 
-	set_sending(queue, true);
+	/* No hit is stored from here on, and so no work is added. */
+	WRITE_ONCE(task->perf_sigtrap, NULL);
+	barrier();
+	if (queue->added)
+		task_work_cancel(task, &queue->work);
 	sigtrap_send(queue, false, NULL);
-	set_sending(queue, false);
-	if (task == current && !(task->flags & PF_EXITING))
-		return;
-
-	task->perf_sigtrap = NULL;
 	kfree(queue->more);
 	/* add_queues_of_threads() may look at it. */
 	kfree_rcu(queue, work);

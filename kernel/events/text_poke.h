@@ -36,14 +36,7 @@ struct text_poke {
 	size_t		new_len;
 };
 
-/**
- * text_poke_piece - split off as much of a change as fits in one record
- * @rest: the change; reduced to what is left of it
- * @piece: the part that was split off
- *
- * Context: Any.
- * Return: false if @rest was empty.
- */
+/* Splits off as much of the change @rest as fits in one record; false if @rest was empty */
 static inline bool text_poke_piece(struct text_poke *rest, struct text_poke *piece)
 {
 	if (!rest->old_len && !rest->new_len)
@@ -61,15 +54,9 @@ static inline bool text_poke_piece(struct text_poke *rest, struct text_poke *pie
 	return true;
 }
 
-/**
- * text_poke_padding - number of padding bytes after the text of a record
- * @piece: the change in the record
- *
- * The part of a record that follows the address starts with two 16-bit lengths
- * and is padded to a multiple of 8 bytes.
- *
- * Context: Any.
- * Return: a number from 0 to 7.
+/*
+ * The part of a record that follows the address starts with two 16-bit lengths and is padded to
+ * a multiple of 8 bytes.
  */
 static inline size_t text_poke_padding(const struct text_poke *piece)
 {
@@ -78,13 +65,7 @@ static inline size_t text_poke_padding(const struct text_poke *piece)
 	return ALIGN(len, sizeof(u64)) - len;
 }
 
-/**
- * text_poke_size - size of the part of a record that follows the address
- * @piece: the change in the record
- *
- * Context: Any.
- * Return: the size in bytes, with padding, without sample_id.
- */
+/* Size of the part of a record that follows the address, without sample_id */
 static inline size_t text_poke_size(const struct text_poke *piece)
 {
 	return 2 * sizeof(u16) + piece->old_len + piece->new_len +

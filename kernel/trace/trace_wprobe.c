@@ -9,19 +9,41 @@
  *
  * The breakpoint of an event that watches nothing is registered, too.  It watches an
  * object that no code accesses: so the event has a register, and can be repointed in
- * any context.
+ * any context.  An event may have several slots, each with a breakpoint.
+ *
+ * Owners.  An address that a trigger sets on all CPUs is a watch: it has a unique number,
+ * which is the owner of its slot until the watch ends.  To change the address of a slot, the
+ * owner is first changed with a cmpxchg to the number plus SLOT_BUSY:
+ *
+ *	set:	0 -> number | BUSY	set the address		-> number
+ *	evict:	old -> number | BUSY	set the address		-> number
+ *	end:	number -> number | BUSY	watch nothing		-> 0
+ *
+ * So each watch ends once, and whoever ends it (a clear, an eviction, the timer) counts it.
+ * A slot that is busy is not waited for, because the context that changes it may have been
+ * interrupted by this one: it is neither free nor has it an address yet.  That context
+ * is not preemptible.  A clear that finds a busy slot is lost, so no context makes a slot
+ * busy unless it is to change the address.
+ *
+ * An address that is set on one CPU has no owner: see modify_wide_hw_breakpoint_local().
  *
  * Locking: event_mutex, except for hits and repointing, which take no lock.  A
  * trigger holds a reference to the event and its breakpoints, so that
- * trace_wprobe::events stays valid as long as triggers may run.
+ * wprobe_slot::events stays valid as long as triggers may run.
  */
 #define pr_fmt(fmt) "trace_wprobe: " fmt
 
+#include <linux/atomic.h>
 #include <linux/cleanup.h>
+#include <linux/cpumask.h>
 #include <linux/ctype.h>
+#include <linux/hrtimer.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/irq_work.h>
+#include <linux/jiffies.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
@@ -29,7 +51,9 @@
 #include <linux/rculist.h>
 #include <linux/security.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include "trace_dynevent.h"
@@ -40,6 +64,10 @@
 
 #define WPROBE_DEFAULT_LEN	4
 #define WPROBE_MAX_LEN		8
+#define WPROBE_MAX_SLOTS	4
+
+/* Numbers of watches are even. */
+#define SLOT_BUSY		1
 
 /* Watched by events that should watch nothing: no code accesses it. */
 static u64 wprobe_nowhere;
@@ -57,6 +85,7 @@ static noinline __used void wprobe_no_code(void)
  * @addr: the address; nowhere() for -1
  * @type: HW_BREAKPOINT_*
  * @len: length in bytes
+ * @changed: an access that leaves the value as it was is no hit
  */
 struct wprobe_place {
 	char		*symbol;
@@ -64,6 +93,31 @@ struct wprobe_place {
 	unsigned long	addr;
 	u32		type;
 	unsigned int	len;
+	bool		changed;
+};
+
+/**
+ * struct wprobe_slot - an address of a watch event
+ * @tw: the event
+ * @events: its breakpoints, NULL while the event has no user
+ * @owner: see "Owners" above
+ * @addr: address of the watch; of no meaning while @owner is 0 or busy
+ * @expires: when the watch ends, in ns of CLOCK_MONOTONIC; 0 for never
+ * @expired: counts that it has ended then
+ * @start: starts @timer, which not every context can do
+ * @timer: ends the watch
+ * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
+ */
+struct wprobe_slot {
+	struct trace_wprobe		*tw;
+	struct perf_event * __percpu	*events;
+	atomic64_t			owner;
+	unsigned long			addr;
+	u64				expires;
+	atomic_long_t			*expired;
+	struct irq_work			start;
+	struct hrtimer			timer;
+	bool				used_locally;
 };
 
 /**
@@ -71,31 +125,29 @@ struct wprobe_place {
  * @devent: in the list of dynamic events
  * @place: what the event watches when it is enabled
  * @name: GROUP/EVENT
- * @events: its breakpoints, NULL while it has no user
+ * @slots: what it watches
+ * @nr_slots: number of @slots
+ * @watches: number of the newest watch
  * @holders: number of triggers that may repoint it
- * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
+ * @setters: number of these that are set_wprobe: if any, it does not watch @place
  * @nowhere: address at which its breakpoints watch nothing
+ * @has_values: the breakpoints look at the value at each hit, see hw_breakpoint_values()
  * @has_dynamic: it has an argument whose length is known only at a hit, such as a string
  * @tp: name, files and arguments; last, because it ends in an array
  */
 struct trace_wprobe {
-	struct dyn_event		devent;
-	struct wprobe_place		place;
-	char				*name;
-	struct perf_event * __percpu	*events;
-	unsigned int			holders;
-	unsigned long			nowhere;
-	bool				used_locally;
-	bool				has_dynamic;
-	struct trace_probe		tp;
-};
-
-/**
- * struct wprobe_hit - data of a hit from which arguments are fetched
- * @addr: the watched address; must be first for parse_probe_vars()
- */
-struct wprobe_hit {
-	unsigned long	addr;
+	struct dyn_event	devent;
+	struct wprobe_place	place;
+	char			*name;
+	struct wprobe_slot	slots[WPROBE_MAX_SLOTS];
+	unsigned int		nr_slots;
+	atomic64_t		watches;
+	unsigned int		holders;
+	unsigned int		setters;
+	unsigned long		nowhere;
+	bool			has_values;
+	bool			has_dynamic;
+	struct trace_probe	tp;
 };
 
 static int create_wprobe(const char *raw_command);
@@ -226,38 +278,248 @@ static bool is_going(unsigned long addr)
 
 /* ---- Repointing: any context, not preemptible ---- */
 
+#define for_each_slot(slot, tw) \
+	for (slot = (tw)->slots; slot < (tw)->slots + (tw)->nr_slots; slot++)
+
+static unsigned long addr_here(const struct wprobe_slot *slot)
+{
+	return wide_hw_breakpoint_addr(slot->events, true);
+}
+
 /*
  * From now on all CPUs watch the same.  Reset the flag before the change: a local change
  * that comes after this one sets it again.
  */
-static int repoint_all(struct trace_wprobe *tw, unsigned long addr, const unsigned long *from)
+static int repoint_all(struct wprobe_slot *slot, unsigned long addr, const unsigned long *from)
 {
-	bool used_locally = READ_ONCE(tw->used_locally);
+	bool used_locally = READ_ONCE(slot->used_locally);
 	int err;
 
 	if (used_locally)
-		WRITE_ONCE(tw->used_locally, false);
-	err = modify_wide_hw_breakpoint(tw->events, addr, from);
+		WRITE_ONCE(slot->used_locally, false);
+	err = modify_wide_hw_breakpoint(slot->events, addr, from);
 	if (err && used_locally)
-		WRITE_ONCE(tw->used_locally, true);
+		WRITE_ONCE(slot->used_locally, true);
 	return err;
 }
 
 /* Set the flag after the change, and only if there is one, see repoint_all(). */
-static int repoint_here(struct trace_wprobe *tw, unsigned long addr, const unsigned long *from)
+static int repoint_here(struct wprobe_slot *slot, unsigned long addr, const unsigned long *from)
 {
-	int err = modify_wide_hw_breakpoint_local(tw->events, addr, from);
+	int err = modify_wide_hw_breakpoint_local(slot->events, addr, from);
 
 	if (!err)
-		WRITE_ONCE(tw->used_locally, true);
+		WRITE_ONCE(slot->used_locally, true);
 	return err;
 }
 
-/* @from: NULL, or an address: change nothing unless this CPU watches it */
-static int repoint(struct trace_wprobe *tw, unsigned long addr, const unsigned long *from,
-		   bool this_cpu)
+/* ---- Owners of slots: any context, not preemptible; see "Owners" above ---- */
+
+static s64 owner_of(const struct wprobe_slot *slot)
 {
-	return this_cpu ? repoint_here(tw, addr, from) : repoint_all(tw, addr, from);
+	/* Pairs with give(): what it has written is read after the owner. */
+	return atomic64_read_acquire(&slot->owner);
+}
+
+static bool claim(struct wprobe_slot *slot, s64 owner, s64 next)
+{
+	return atomic64_try_cmpxchg(&slot->owner, &owner, next | SLOT_BUSY);
+}
+
+static void give(struct wprobe_slot *slot, s64 owner)
+{
+	/* Pairs with owner_of(). */
+	atomic64_set_release(&slot->owner, owner);
+}
+
+/* Returns true if end_in_time() will run at @expires or earlier. */
+static bool timer_comes(struct wprobe_slot *slot, u64 expires)
+{
+	if (!hrtimer_is_queued(&slot->timer))
+		return false;
+	/* Another CPU may be starting it for a later time: start_timer() looks again there. */
+	return data_race(hrtimer_get_expires_ns(&slot->timer)) <= expires;
+}
+
+/*
+ * Starting the timer executes code that may have triggers, which set addresses, and so on
+ * without end.  So a timer that comes is left alone: end_in_time() starts it again.
+ */
+static noinline void need_timer(struct wprobe_slot *slot, u64 expires)
+{
+	/* Pairs with start_timer() and end_in_time(): the owner is stored before. */
+	smp_mb();
+	if (!timer_comes(slot, expires))
+		irq_work_queue(&slot->start);
+}
+
+/* Out of line: most addresses take a slot that is free on all CPUs. */
+static noinline bool may_be_set(const struct wprobe_place *place, unsigned long addr)
+{
+	return is_aligned(place, addr) && can_watch(place, addr);
+}
+
+/* Returns -EAGAIN if @owner does not own the slot any more. */
+static int begin_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
+		       unsigned long addr, struct wprobe_how *how)
+{
+	s64 number = atomic64_add_return(2, &tw->watches);
+	u64 expires = 0;
+	int err;
+
+	/* Before the claim: if nothing changes, no clear may find the slot busy. */
+	if ((owner || READ_ONCE(slot->used_locally)) && !may_be_set(&tw->place, addr))
+		return -EINVAL;
+	if (!claim(slot, owner, number))
+		return -EAGAIN;
+	err = repoint_all(slot, addr, NULL);
+	if (!err) {
+		if (how->timeout)
+			expires = ktime_get_mono_fast_ns() + how->timeout;
+		WRITE_ONCE(slot->addr, addr);
+		WRITE_ONCE(slot->expires, expires);
+		WRITE_ONCE(slot->expired, how->expired);
+	}
+	give(slot, err ? owner : number);
+	if (expires)
+		need_timer(slot, expires);
+	return err;
+}
+
+/* Returns false if @owner does not own the slot any more, or if the change is refused. */
+static bool end_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
+		      bool expired)
+{
+	atomic_long_t *count;
+	int err;
+
+	if (!claim(slot, owner, owner))
+		return false;
+	err = repoint_all(slot, tw->nowhere, NULL);
+	count = READ_ONCE(slot->expired);
+	if (!err && expired && count)
+		atomic_long_inc(count);
+	give(slot, err ? owner : 0);
+	return !err;
+}
+
+/* ---- Setting: any context, not preemptible ---- */
+
+static bool is_watched(struct trace_wprobe *tw, unsigned long addr)
+{
+	struct wprobe_slot *slot;
+	s64 owner;
+
+	for_each_slot(slot, tw) {
+		owner = owner_of(slot);
+		if (owner && !(owner & SLOT_BUSY) && READ_ONCE(slot->addr) == addr)
+			return true;
+	}
+
+	return false;
+}
+
+/* A slot that watches nothing; or NULL */
+static struct wprobe_slot *free_slot(struct trace_wprobe *tw)
+{
+	struct wprobe_slot *slot;
+
+	for_each_slot(slot, tw) {
+		if (owner_of(slot))
+			continue;
+		if (!READ_ONCE(slot->used_locally) || addr_here(slot) == tw->nowhere)
+			return slot;
+	}
+
+	return NULL;
+}
+
+/* The slot with the oldest watch, or one that this CPU uses alone; or NULL */
+static struct wprobe_slot *oldest_slot(struct trace_wprobe *tw, s64 *owner)
+{
+	struct wprobe_slot *slot, *oldest = NULL;
+	s64 other;
+
+	for_each_slot(slot, tw) {
+		other = owner_of(slot);
+		if (other & SLOT_BUSY || (oldest && other > *owner))
+			continue;
+		oldest = slot;
+		*owner = other;
+	}
+
+	return oldest;
+}
+
+static enum wprobe_result set_all(struct trace_wprobe *tw, unsigned long addr,
+				  struct wprobe_how *how)
+{
+	struct wprobe_slot *slot;
+	s64 owner;
+	int err;
+
+	/* The CPU might not run the interrupt any more that starts the timer. */
+	if (how->timeout && !cpu_online(smp_processor_id()))
+		return WPROBE_MISSED;
+	if (is_watched(tw, addr))
+		return WPROBE_SAME;
+	do {
+		owner = 0;
+		slot = free_slot(tw);
+		if (!slot && how->evict)
+			slot = oldest_slot(tw, &owner);
+		if (!slot)
+			return WPROBE_MISSED;
+		err = begin_watch(tw, slot, owner, addr, how);
+	} while (err == -EAGAIN);
+
+	if (err)
+		return WPROBE_MISSED;
+	return owner ? WPROBE_EVICTED : WPROBE_SET;
+}
+
+static bool is_watched_here(struct trace_wprobe *tw, unsigned long addr)
+{
+	struct wprobe_slot *slot;
+
+	for_each_slot(slot, tw) {
+		if (addr_here(slot) == addr)
+			return true;
+	}
+
+	return false;
+}
+
+static enum wprobe_result evict_here(struct trace_wprobe *tw, unsigned long addr)
+{
+	unsigned long old;
+	int err;
+
+	do {
+		old = addr_here(tw->slots);
+		err = repoint_here(tw->slots, addr, &old);
+	} while (err == -EAGAIN);
+
+	if (err)
+		return WPROBE_MISSED;
+	return old == tw->nowhere ? WPROBE_SET : WPROBE_EVICTED;
+}
+
+static enum wprobe_result set_here(struct trace_wprobe *tw, unsigned long addr, bool evict)
+{
+	struct wprobe_slot *slot;
+	int err;
+
+	if (tw->nr_slots > 1 && is_watched_here(tw, addr))
+		return WPROBE_SAME;
+	for_each_slot(slot, tw) {
+		err = repoint_here(slot, addr, &tw->nowhere);
+		if (err != -EAGAIN)
+			return err ? WPROBE_MISSED : WPROBE_SET;
+	}
+	if (is_watched_here(tw, addr))
+		return WPROBE_SAME;
+	return evict ? evict_here(tw, addr) : WPROBE_MISSED;
 }
 
 /*
@@ -265,51 +527,230 @@ static int repoint(struct trace_wprobe *tw, unsigned long addr, const unsigned l
  * module is set before leave_module() reads the watched addresses: either leave_module()
  * finds @addr, or this function finds the state.
  */
-int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu)
+enum wprobe_result trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr,
+				    struct wprobe_how *how)
 {
 	bool in_module = may_be_in_module(addr);
-	int err;
+	enum wprobe_result result;
 
 	if (addr < TASK_SIZE_MAX || unlikely(in_module && is_in_going_module(addr)))
-		return -EINVAL;
-	err = repoint(tw, addr, NULL, this_cpu);
-	if (err || likely(!in_module))
-		return err;
+		return WPROBE_MISSED;
+	result = how->this_cpu ? set_here(tw, addr, how->evict) : set_all(tw, addr, how);
+	if (result == WPROBE_MISSED || likely(!in_module))
+		return result;
 	/* Pairs with the barrier in leave_module(); for this CPU alone its IPI gives the order. */
 	smp_mb__after_atomic();
 	if (likely(!is_in_going_module(addr)))
-		return 0;
-	repoint(tw, tw->nowhere, &addr, this_cpu);
-	return -EINVAL;
+		return result;
+	trace_wprobe_clear(tw, &addr, how->this_cpu);
+	return result == WPROBE_EVICTED ? WPROBE_ONLY_EVICTED : WPROBE_MISSED;
 }
 
-bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr)
-{
-	return can_watch(&tw->place, addr) && !is_going(addr);
-}
+/* ---- Clearing: any context, not preemptible ---- */
 
-/* If CPUs were repointed alone, this CPU does not know what the others watch. */
-bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
-			    bool this_cpu)
+static __always_inline bool clear_here(struct trace_wprobe *tw, struct wprobe_slot *slot,
+				       const unsigned long *from)
 {
+	unsigned long old;
+	int err;
+
 	if (from)
-		return wide_hw_breakpoint_addr(tw->events, true) == *from;
-	if (!this_cpu && READ_ONCE(tw->used_locally))
-		return true;
-	return wide_hw_breakpoint_addr(tw->events, true) != tw->nowhere;
+		return !repoint_here(slot, tw->nowhere, from);
+	do {
+		old = addr_here(slot);
+		if (old == tw->nowhere)
+			return false;
+		err = repoint_here(slot, tw->nowhere, &old);
+	} while (err == -EAGAIN);
+
+	return !err;
 }
 
-int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
-		       bool this_cpu)
+/* If single CPUs have been set, this CPU does not know what the others watch. */
+static bool is_set(const struct trace_wprobe *tw, const struct wprobe_slot *slot,
+		   const unsigned long *from)
 {
-	if (!from && !trace_wprobe_can_clear(tw, NULL, this_cpu))
-		return -EAGAIN;
-	return repoint(tw, tw->nowhere, from, this_cpu);
+	unsigned long addr = addr_here(slot);
+
+	return from ? addr == *from : addr != tw->nowhere || READ_ONCE(slot->used_locally);
+}
+
+/* Clears the address of a definition, and addresses that were set on single CPUs. */
+static bool clear_without_owner(struct trace_wprobe *tw, struct wprobe_slot *slot,
+				const unsigned long *from)
+{
+	int err = -EAGAIN;
+
+	if (!is_set(tw, slot, from) || !claim(slot, 0, 0))
+		return false;
+	/* What was found may have been a watch that has ended before the claim. */
+	if (is_set(tw, slot, from))
+		err = repoint_all(slot, tw->nowhere, from);
+	give(slot, 0);
+	return !err;
+}
+
+static bool clear_all(struct trace_wprobe *tw, struct wprobe_slot *slot,
+		      const unsigned long *from)
+{
+	s64 owner = owner_of(slot);
+
+	if (owner & SLOT_BUSY)
+		return false;
+	if (!owner)
+		return clear_without_owner(tw, slot, from);
+	if (!from || READ_ONCE(slot->addr) == *from)
+		return end_watch(tw, slot, owner, false);
+	/* This CPU may watch another address than the others. */
+	return READ_ONCE(slot->used_locally) && clear_here(tw, slot, from);
+}
+
+unsigned int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
+				bool this_cpu)
+{
+	struct wprobe_slot *slot;
+	unsigned int nr = 0;
+
+	for_each_slot(slot, tw)
+		nr += this_cpu ? clear_here(tw, slot, from) : clear_all(tw, slot, from);
+	return nr;
 }
 
 bool trace_wprobe_is_settled(const struct trace_wprobe *tw)
 {
-	return wide_hw_breakpoint_is_settled(tw->events);
+	const struct wprobe_slot *slot;
+
+	for_each_slot(slot, tw) {
+		if (!wide_hw_breakpoint_is_settled(slot->events))
+			return false;
+	}
+
+	return true;
+}
+
+unsigned int trace_wprobe_slots(const struct trace_wprobe *tw, unsigned int *used)
+{
+	const struct wprobe_slot *slot;
+
+	*used = 0;
+	for_each_slot(slot, tw)
+		*used += !!owner_of(slot);
+	return tw->nr_slots;
+}
+
+/* ---- Timeouts: on any CPU, interrupts off ---- */
+
+/* How often one interrupt starts the timer */
+#define WPROBE_STARTS	4
+
+/*
+ * If the slot is busy, the watch that begins calls need_timer().
+ *
+ * Looks again after the start: meanwhile another CPU, or triggers of the code that starts
+ * timers, may have begun a watch that ends earlier.  After the last start end_in_time()
+ * looks, a tick later at the latest.
+ */
+static void start_timer(struct irq_work *work)
+{
+	struct wprobe_slot *slot = container_of(work, struct wprobe_slot, start);
+	int starts = WPROBE_STARTS;
+	u64 expires;
+	s64 owner;
+
+	while (starts--) {
+		/* Pairs with need_timer(): the timer is started before the owner is read. */
+		smp_mb();
+		owner = owner_of(slot);
+		expires = READ_ONCE(slot->expires);
+		if (!owner || owner & SLOT_BUSY || !expires || timer_comes(slot, expires))
+			return;
+		if (!starts)
+			expires = min(expires, ktime_get_mono_fast_ns() + TICK_NSEC);
+		hrtimer_start(&slot->timer, ns_to_ktime(expires), HRTIMER_MODE_ABS_HARD);
+	}
+}
+
+static enum hrtimer_restart end_in_time(struct hrtimer *timer)
+{
+	struct wprobe_slot *slot = container_of(timer, struct wprobe_slot, timer);
+	struct trace_wprobe *tw = slot->tw;
+	u64 expires;
+	s64 owner;
+
+	/* Pairs with need_timer(): the timer is not queued before the owner is read. */
+	smp_mb();
+	owner = owner_of(slot);
+	expires = READ_ONCE(slot->expires);
+	if (!owner || owner & SLOT_BUSY || !expires)
+		return HRTIMER_NORESTART;
+	/* If the slot has another owner by now, need_timer() has found the timer not queued. */
+	if (expires <= ktime_get_ns())
+		end_watch(tw, slot, owner, true);
+	else
+		irq_work_queue(&slot->start);
+	return HRTIMER_NORESTART;
+}
+
+/* ---- Slots of an event that is not in use ---- */
+
+static void init_slots(struct trace_wprobe *tw)
+{
+	struct wprobe_slot *slot;
+
+	for_each_slot(slot, tw) {
+		slot->tw = tw;
+		slot->start = IRQ_WORK_INIT_HARD(start_timer);
+		hrtimer_init(&slot->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+		slot->timer.function = end_in_time;
+	}
+}
+
+/* No trigger runs.  A timer starts no work and a work no timer, once there is no owner. */
+static void stop_slot(struct wprobe_slot *slot)
+{
+	atomic64_set(&slot->owner, 0);
+	hrtimer_cancel(&slot->timer);
+	irq_work_sync(&slot->start);
+	hrtimer_cancel(&slot->timer);
+	unregister_wide_hw_breakpoint(slot->events);
+	slot->events = NULL;
+}
+
+static void stop_slots(struct trace_wprobe *tw)
+{
+	struct wprobe_slot *slot;
+
+	for_each_slot(slot, tw) {
+		if (slot->events)
+			stop_slot(slot);
+	}
+}
+
+/* ---- Changes that wait: tasks, preemption on ---- */
+
+/* What makes a slot busy is not preemptible, so this task has not interrupted it. */
+static s64 wait_for_owner(const struct wprobe_slot *slot)
+{
+	s64 owner;
+
+	while ((owner = owner_of(slot)) & SLOT_BUSY)
+		cpu_relax();
+	return owner;
+}
+
+/*
+ * No run with @how is left, so no watch that begins counts there.  Each end_watch() claims
+ * the slot before it reads wprobe_slot::expired: it reads NULL, or is waited for.
+ */
+void trace_wprobe_forget(struct trace_wprobe *tw, const struct wprobe_how *how)
+{
+	struct wprobe_slot *slot;
+
+	for_each_slot(slot, tw) {
+		/* A failure needs no order: then the slot does not count for @how. */
+		if (cmpxchg(&slot->expired, how->expired, NULL) == how->expired)
+			wait_for_owner(slot);
+	}
 }
 
 /* ---- Hits: #DB ---- */
@@ -451,6 +892,24 @@ static noinline void profile_hit(struct trace_wprobe *tw, struct wprobe_hit *hit
 }
 NOKPROBE_SYMBOL(profile_hit);
 
+static nokprobe_inline void handle_hit(struct trace_wprobe *tw, struct wprobe_hit *hit,
+				       struct pt_regs *regs)
+{
+	unsigned int flags = trace_probe_load_flag(&tw->tp);
+	struct event_file_link *link;
+
+	/* Code that reads all memory, such as a dump, also reads wprobe_nowhere. */
+	if (hit->addr == tw->nowhere)
+		return;
+
+	if (flags & TP_FLAG_TRACE) {
+		trace_probe_for_each_link_rcu(link, &tw->tp)
+			trace_hit(tw, hit, regs, link->file);
+	}
+	if (flags & TP_FLAG_PROFILE)
+		profile_hit(tw, hit, regs);
+}
+
 /*
  * Take the address from @data: the event may have been repointed since the hit, so
  * that bp->attr.bp_addr is another one.
@@ -458,23 +917,31 @@ NOKPROBE_SYMBOL(profile_hit);
 static void wprobe_hit(struct perf_event *bp, struct perf_sample_data *data,
 		       struct pt_regs *regs)
 {
-	struct trace_wprobe *tw = bp->overflow_handler_context;
-	unsigned int flags = trace_probe_load_flag(&tw->tp);
-	struct wprobe_hit hit = { .addr = data->addr };
-	struct event_file_link *link;
+	struct wprobe_hit hit __uninitialized;
 
-	/* Code that reads all memory, such as a dump, also reads wprobe_nowhere. */
-	if (hit.addr == tw->nowhere)
-		return;
-
-	if (flags & TP_FLAG_TRACE) {
-		trace_probe_for_each_link_rcu(link, &tw->tp)
-			trace_hit(tw, &hit, regs, link->file);
-	}
-	if (flags & TP_FLAG_PROFILE)
-		profile_hit(tw, &hit, regs);
+	hit.addr = data->addr;
+	handle_hit(bp->overflow_handler_context, &hit, regs);
 }
 NOKPROBE_SYMBOL(wprobe_hit);
+
+/* The same for an event that has values */
+static void wprobe_hit_values(struct perf_event *bp, struct perf_sample_data *data,
+			      struct pt_regs *regs)
+{
+	const struct hw_breakpoint_values *values = hw_breakpoint_values(data);
+	struct wprobe_hit hit = { .addr = data->addr };
+
+	if (!WARN_ON_ONCE(!values || values->len > sizeof(hit.value))) {
+		const u8 *old = values->bytes + values->offset;
+
+		/* Only x86 has watch events: the bytes are the low ones. */
+		memcpy(&hit.old, old, values->len);
+		memcpy(&hit.value, old + values->len, values->len);
+		hit.known = values->flags;
+	}
+	handle_hit(bp->overflow_handler_context, &hit, regs);
+}
+NOKPROBE_SYMBOL(wprobe_hit_values);
 
 /* ---- Printing ---- */
 
@@ -522,7 +989,9 @@ static const char *const access_names[] = {
 	[HW_BREAKPOINT_X]	= "x",
 };
 
-/* ACCESS@PLACE[:LEN], as in a definition */
+#define CHANGED	":changed"
+
+/* ACCESS@PLACE[:LEN[:changed]], as in a definition */
 static void print_place(char *buf, size_t size, const struct wprobe_place *place)
 {
 	struct seq_buf s;
@@ -539,10 +1008,12 @@ static void print_place(char *buf, size_t size, const struct wprobe_place *place
 		seq_buf_printf(&s, "0x%lx", place->addr);
 	if (place->type != HW_BREAKPOINT_X)
 		seq_buf_printf(&s, ":%u", place->len);
+	if (place->changed)
+		seq_buf_puts(&s, CHANGED);
 	seq_buf_str(&s);
 }
 
-#define PLACE_SIZE	(MAX_ARGSTR_LEN + MODULE_NAME_LEN + KSYM_NAME_LEN + 1)
+#define PLACE_SIZE	(MAX_ARGSTR_LEN + MODULE_NAME_LEN + KSYM_NAME_LEN + sizeof(CHANGED))
 
 static const char *wprobe_errors[] = {
 	"No breakpoint register is free on all CPUs",
@@ -576,7 +1047,28 @@ static void log_enable_error(struct trace_wprobe *tw, struct trace_array *tr, in
 	print_place(text + len, size - len, &tw->place);
 	if (err == -ENOSPC)
 		print_holders(text + strlen(text), size - strlen(text));
-	tracing_log_err(tr, "trace_wprobe", text, wprobe_errors, err != -ENOSPC, len);
+	tracing_log_err(tr, "wprobe", text, wprobe_errors, err != -ENOSPC, len);
+}
+
+static int arm_slot(struct trace_wprobe *tw, struct wprobe_slot *slot, unsigned long addr)
+{
+	struct perf_event_attr attr = attr_of(&tw->place, addr);
+	perf_overflow_handler_t handler = wprobe_hit;
+	struct perf_event * __percpu *events;
+
+	if (tw->has_values) {
+		attr.config = HW_BREAKPOINT_VALUE;
+		attr.sample_type = PERF_SAMPLE_RAW;
+		handler = wprobe_hit_values;
+	}
+	if (tw->place.changed)
+		attr.config |= HW_BREAKPOINT_CHANGED;
+	events = register_named_wide_hw_breakpoint(&attr, handler, tw, tw->name);
+	if (IS_ERR((void __force *)events))
+		return PTR_ERR((void __force *)events);
+	slot->used_locally = false;
+	slot->events = events;
+	return 0;
 }
 
 /*
@@ -585,52 +1077,62 @@ static void log_enable_error(struct trace_wprobe *tw, struct trace_array *tr, in
  */
 static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
 {
-	struct perf_event_attr attr = attr_of(&tw->place, tw->place.addr);
-	struct perf_event * __percpu *events;
+	unsigned long addr = tw->place.addr;
+	struct wprobe_slot *slot;
 	int err;
 
-	if (tw->events)
+	if (tw->slots->events)
 		return 0;
-	events = register_named_wide_hw_breakpoint(&attr, wprobe_hit, tw, tw->name);
-	err = PTR_ERR_OR_ZERO((void __force *)events);
-	if (err) {
-		log_enable_error(tw, tr, err);
-		return err;
+	for_each_slot(slot, tw) {
+		err = arm_slot(tw, slot, addr);
+		if (err) {
+			stop_slots(tw);
+			log_enable_error(tw, tr, err);
+			return err;
+		}
+		addr = tw->nowhere;
 	}
 
-	tw->used_locally = false;
-	tw->events = events;
 	return 0;
 }
 
-/* No handler of the breakpoint runs after the return. */
+/* No handler of the breakpoints runs after the return. */
 static void disarm_wprobe_if_unused(struct trace_wprobe *tw)
 {
-	if (!tw->events || tw->holders || trace_probe_is_enabled(&tw->tp))
-		return;
-	unregister_wide_hw_breakpoint(tw->events);
-	tw->events = NULL;
+	if (!tw->holders && !trace_probe_is_enabled(&tw->tp))
+		stop_slots(tw);
 }
 
-int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr)
+static void clear_definition(struct trace_wprobe *tw)
+{
+	guard(preempt)();
+	trace_wprobe_clear(tw, NULL, false);
+}
+
+int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr, bool set)
 {
 	int err;
 
 	lockdep_assert_held(&event_mutex);
 
 	err = arm_wprobe(tw, tr);
-	if (!err)
-		tw->holders++;
-	return err;
+	if (err)
+		return err;
+	tw->holders++;
+	/* The first address that a trigger sets is to find that @tw watches nothing. */
+	if (set && !tw->setters++)
+		clear_definition(tw);
+	return 0;
 }
 
-void trace_wprobe_release(struct trace_wprobe *tw)
+void trace_wprobe_release(struct trace_wprobe *tw, bool set)
 {
 	lockdep_assert_held(&event_mutex);
 
 	if (WARN_ON_ONCE(!tw->holders))
 		return;
 	tw->holders--;
+	tw->setters -= set;
 	disarm_wprobe_if_unused(tw);
 }
 
@@ -752,6 +1254,24 @@ static int parse_access(const char *arg, size_t len, struct wprobe_place *place)
 	return -EINVAL;
 }
 
+/*
+ * Removes ":LEN:changed" but for the length from the end of @text. Without a length this is
+ * a symbol "changed" of a module.
+ */
+static void parse_changed(char *text, struct wprobe_place *place)
+{
+	size_t len = strlen(text);
+	char *colon;
+
+	if (len < strlen(CHANGED) || strcmp(text + len - strlen(CHANGED), CHANGED))
+		return;
+	text[len - strlen(CHANGED)] = '\0';
+	colon = strrchr(text, ':');
+	place->changed = colon && isdigit(colon[1]);
+	if (!place->changed)
+		text[len - strlen(CHANGED)] = ':';
+}
+
 /* Removes ":LEN" from the end of @text, which is at @offset of the argument. */
 static int parse_len(char *text, int offset, struct wprobe_place *place)
 {
@@ -831,7 +1351,7 @@ static char *full_symbol(const char *symbol)
 static int parse_symbol(char *text, int offset, struct wprobe_place *place)
 {
 	if (traceprobe_split_symbol_offset(text, &place->offset)) {
-		trace_probe_log_err(offset, BAD_PROBE_ADDR);
+		trace_probe_log_err(offset + strcspn(text, "+-"), BAD_PROBE_ADDR);
 		return -EINVAL;
 	}
 	if (is_ambiguous(text)) {
@@ -842,6 +1362,10 @@ static int parse_symbol(char *text, int offset, struct wprobe_place *place)
 	if (!place->symbol)
 		return -ENOMEM;
 	place->addr = resolve(place);
+	if (!place->addr) {
+		trace_probe_log_err(offset, BAD_PROBE_ADDR);
+		return -ENOENT;
+	}
 
 	return 0;
 }
@@ -859,6 +1383,9 @@ static int parse_addr(char *text, int offset, struct wprobe_place *place)
 		err = parse_symbol(text, offset, place);
 		if (err)
 			return err;
+	} else if (!place->addr) {
+		trace_probe_log_err(offset, BAD_ACCESS_ADDR);
+		return -EINVAL;
 	}
 	if (!is_aligned(place, place->addr)) {
 		trace_probe_log_err(offset, BAD_ACCESS_ALIGN);
@@ -885,6 +1412,7 @@ static int parse_place(const char *arg, struct wprobe_place *place)
 	if (!text)
 		return -ENOMEM;
 
+	parse_changed(text, place);
 	err = parse_access(arg, at - arg, place);
 	if (!err)
 		err = parse_len(text, offset, place);
@@ -901,15 +1429,15 @@ static int parse_place(const char *arg, struct wprobe_place *place)
 /* Makes a name for an event whose definition has none. */
 static void make_name(char *buf, const struct wprobe_place *place)
 {
-	const char *access = access_names[place->type];
-
-	if (place->symbol)
-		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_%s_%s%ld", access, place->symbol,
+	if (place->symbol && place->offset)
+		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_%s%ld", place->symbol,
 			 place->offset < 0 ? "minus_" : "", abs(place->offset));
+	else if (place->symbol)
+		strscpy(buf, place->symbol, MAX_EVENT_NAME_LEN);
 	else if (place->addr == nowhere(place->type))
-		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_nowhere", access);
+		strscpy(buf, "w_nowhere", MAX_EVENT_NAME_LEN);
 	else
-		snprintf(buf, MAX_EVENT_NAME_LEN, "%s_0x%lx", access, place->addr);
+		snprintf(buf, MAX_EVENT_NAME_LEN, "w_0x%lx", place->addr);
 	sanitize_event_name(buf);
 }
 
@@ -925,7 +1453,8 @@ static void free_wprobe(struct trace_wprobe *tw)
 
 /* On success the event owns @place->symbol. */
 static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
-					 const struct wprobe_place *place, int nargs)
+					 const struct wprobe_place *place,
+					 unsigned int nr_slots, int nargs)
 {
 	struct trace_event_call *call;
 	struct trace_wprobe *tw;
@@ -944,6 +1473,8 @@ static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
 
 	tw->place = *place;
 	tw->nowhere = nowhere(place->type);
+	tw->nr_slots = nr_slots;
+	init_slots(tw);
 	dyn_event_init(&tw->devent, &trace_wprobe_ops);
 	call = trace_probe_event_call(&tw->tp);
 	call->flags = TRACE_EVENT_FL_WPROBE;
@@ -954,6 +1485,17 @@ static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
 	return tw;
 }
 
+/* The execution of an instruction has no value. */
+static bool needs_values(const struct wprobe_place *place, int argc, const char *argv[])
+{
+	bool needs = place->changed;
+	int i;
+
+	for (i = 0; i < argc; i++)
+		needs |= strstr(argv[i], "$old") || strstr(argv[i], "$known");
+	return needs && place->type != HW_BREAKPOINT_X;
+}
+
 static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[])
 {
 	struct traceprobe_parse_context ctx = {
@@ -961,6 +1503,9 @@ static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[
 	};
 	int i, err = 0;
 
+	tw->has_values = needs_values(&tw->place, argc, argv);
+	if (tw->has_values)
+		ctx.flags |= TPARG_FL_WPROBE_VALUES;
 	for (i = 0; i < argc && !err; i++) {
 		trace_probe_log_set_index(i + 2);
 		ctx.offset = 0;
@@ -991,6 +1536,27 @@ static void resolve_again(struct wprobe_place *place)
 	place->addr = addr;
 }
 
+static bool is_twin(struct trace_wprobe *a, struct trace_wprobe *b)
+{
+	return !strcmp(trace_probe_name(&a->tp), trace_probe_name(&b->tp)) &&
+	       !strcmp(trace_probe_group_name(&a->tp), trace_probe_group_name(&b->tp));
+}
+
+/* Returns -EBUSY for the name of another watch event, -EEXIST for that of any other event. */
+static int name_error(struct trace_wprobe *tw)
+{
+	struct dyn_event *ev;
+
+	lockdep_assert_held(&event_mutex);
+
+	for_each_dyn_event(ev) {
+		if (ev->ops == &trace_wprobe_ops && is_twin(to_wprobe(ev), tw))
+			return -EBUSY;
+	}
+
+	return -EEXIST;
+}
+
 static int register_wprobe(struct trace_wprobe *tw)
 {
 	int err;
@@ -1001,6 +1567,7 @@ static int register_wprobe(struct trace_wprobe *tw)
 	if (err == -EEXIST) {
 		trace_probe_log_set_index(0);
 		trace_probe_log_err(0, EVENT_EXIST);
+		err = name_error(tw);
 	}
 	if (!err)
 		dyn_event_add(&tw->devent, trace_probe_event_call(&tw->tp));
@@ -1009,19 +1576,22 @@ static int register_wprobe(struct trace_wprobe *tw)
 }
 
 /* On success the event owns @place->symbol. */
-static int create_from(const char *group, const char *event,
-		       struct wprobe_place *place, int argc, const char *argv[])
+static int create_from(const char *group, const char *event, struct wprobe_place *place,
+		       unsigned int nr_slots, int argc, const char *argv[])
 {
 	char *dentries __free(kfree) = NULL;
 	struct trace_wprobe *tw;
 	int err;
 
-	if (argc > MAX_TRACE_ARGS)
+	if (argc > MAX_TRACE_ARGS) {
+		trace_probe_log_set_index(MAX_TRACE_ARGS + 2);
+		trace_probe_log_err(0, TOO_MANY_ARGS);
 		return -E2BIG;
+	}
 	err = traceprobe_expand_dentry_args(argc, argv, &dentries);
 	if (err)
 		return err;
-	tw = alloc_wprobe(group, event, place, argc);
+	tw = alloc_wprobe(group, event, place, nr_slots, argc);
 	if (IS_ERR(tw))
 		return PTR_ERR(tw);
 
@@ -1035,26 +1605,51 @@ static int create_from(const char *group, const char *event,
 	return err;
 }
 
-/* w[:[GRP/][EVENT]] [r|w|rw|x]@PLACE[:LEN] [ARGS] */
+/* The number behind the w at the start of @text; returns the text behind the number. */
+static const char *parse_slots(const char *text, unsigned int *nr)
+{
+	int len = 0;
+
+	*nr = 1;
+	/* More digits are an error below. */
+	if (isdigit(text[1]) && sscanf(text + 1, "%4u%n", nr, &len) != 1)
+		return NULL;
+	text += 1 + len;
+	if (*nr > WPROBE_MAX_SLOTS)
+		trace_probe_log_err(1, TOO_MANY_SLOTS);
+	else if (!*nr || (*text && *text != ':'))
+		trace_probe_log_err(1, BAD_SLOTS);
+	else
+		return text;
+	return NULL;
+}
+
+/* w[SLOTS][:[GRP/][EVENT]] [r|w|rw|x]@PLACE[:LEN] [ARGS] */
 static int parse_definition(int argc, const char *argv[])
 {
 	const char *event = NULL, *group = WPROBE_EVENT_SYSTEM;
 	struct wprobe_place place = { };
 	char group_buf[MAX_EVENT_NAME_LEN];
 	char name_buf[MAX_EVENT_NAME_LEN];
+	unsigned int nr_slots;
+	const char *name;
 	int err;
 
-	if (argv[0][1] == ':') {
-		event = &argv[0][2];
-		err = traceprobe_parse_event_name(&event, &group, group_buf, 2);
+	name = parse_slots(argv[0], &nr_slots);
+	if (!name)
+		return -EINVAL;
+	if (argc < 2) {
+		trace_probe_log_err(0, NO_ARG_BODY);
+		return -EINVAL;
+	}
+	if (*name == ':') {
+		event = name + 1;
+		err = traceprobe_parse_event_name(&event, &group, group_buf,
+						  event - argv[0]);
 		if (err)
 			return err;
 	}
 	trace_probe_log_set_index(1);
-	if (argc < 2) {
-		trace_probe_log_err(0, BAD_ACCESS_FMT);
-		return -EINVAL;
-	}
 
 	err = parse_place(argv[1], &place);
 	if (!err && !event) {
@@ -1062,7 +1657,7 @@ static int parse_definition(int argc, const char *argv[])
 		event = name_buf;
 	}
 	if (!err)
-		err = create_from(group, event, &place, argc - 2, argv + 2);
+		err = create_from(group, event, &place, nr_slots, argc - 2, argv + 2);
 	if (err)
 		kfree(place.symbol);
 	return err;
@@ -1072,14 +1667,14 @@ static int parse_command(int argc, const char *argv[])
 {
 	int err;
 
-	if (argv[0][0] != 'w' || (argv[0][1] && argv[0][1] != ':'))
+	if (argv[0][0] != 'w')
 		return -ECANCELED;
 	/* Arguments can read any memory, like those of kprobe events. */
 	err = security_locked_down(LOCKDOWN_KPROBES);
 	if (err)
 		return err;
 
-	trace_probe_log_init("trace_wprobe", argc, argv);
+	trace_probe_log_init("wprobe", argc, argv);
 	err = parse_definition(argc, argv);
 	trace_probe_log_clear();
 	return err;
@@ -1136,7 +1731,10 @@ static int show_wprobe(struct seq_file *m, struct dyn_event *ev)
 	int i;
 
 	print_place(place, sizeof(place), &tw->place);
-	seq_printf(m, "w:%s/%s %s", trace_probe_group_name(&tw->tp),
+	seq_putc(m, 'w');
+	if (tw->nr_slots > 1)
+		seq_printf(m, "%u", tw->nr_slots);
+	seq_printf(m, ":%s/%s %s", trace_probe_group_name(&tw->tp),
 		   trace_probe_name(&tw->tp), place);
 	for (i = 0; i < tw->tp.nr_args; i++)
 		seq_printf(m, " %s=%s", tw->tp.args[i].name, tw->tp.args[i].comm);
@@ -1169,31 +1767,35 @@ static bool is_concerned(const struct wprobe_place *place, struct module *mod,
  * Resolves the symbol again: a module is loaded at another address each time, and may
  * lack the symbol now.  When the module frees the memory the event watches nothing.
  */
-static void follow_module(struct trace_wprobe *tw, bool coming)
+static void resolve_for_module(struct trace_wprobe *tw, bool coming)
 {
 	unsigned long addr = coming ? resolve(&tw->place) : 0;
 
 	if (!addr || !is_aligned(&tw->place, addr) || !can_watch(&tw->place, addr))
 		addr = tw->nowhere;
 	tw->place.addr = addr;
-	if (!tw->events)
-		return;
+}
 
-	if (modify_wide_hw_breakpoint(tw->events, addr, NULL))
+/* A watch in the slot stays: it is left from a set_wprobe that was removed. */
+static void follow_module(struct trace_wprobe *tw)
+{
+	if (wait_for_owner(tw->slots))
+		return;
+	if (modify_wide_hw_breakpoint(tw->slots->events, tw->place.addr, NULL))
 		pr_warn("%s still watches memory that a module frees\n",
 			trace_probe_name(&tw->tp));
 	/* No CPU may watch the memory after it is freed, nor miss an access to it. */
-	synchronize_wide_hw_breakpoint(tw->events);
+	synchronize_wide_hw_breakpoint(tw->slots->events);
 }
 
 /**
- * struct leaving - a watch event that is to leave memory that a module frees
- * @tw: the event, enabled
+ * struct leaving - a slot that is to leave memory that a module frees
+ * @slot: the slot of an event that is enabled
  * @mod: the module
  * @state: its state, which determines which memory it frees
  */
 struct leaving {
-	struct trace_wprobe	*tw;
+	struct wprobe_slot	*slot;
 	struct module		*mod;
 	enum module_state	state;
 };
@@ -1206,40 +1808,63 @@ static void leave_module_here(void *data)
 
 	/* An NMI may repoint in between: look again. */
 	do {
-		addr = wide_hw_breakpoint_addr(l->tw->events, true);
+		addr = addr_here(l->slot);
 		if (!is_freed(addr, l->mod, l->state))
 			return;
-	} while (modify_wide_hw_breakpoint_local(l->tw->events, l->tw->nowhere,
+	} while (modify_wide_hw_breakpoint_local(l->slot->events, l->slot->tw->nowhere,
 						 &addr) == -EAGAIN);
+}
+
+/* The watch that owns the slot */
+static void end_watch_of_module(struct wprobe_slot *slot, struct module *mod,
+				enum module_state state)
+{
+	s64 owner;
+
+	guard(preempt)();
+	do {
+		owner = wait_for_owner(slot);
+		/* A later watch has another owner, and finds the state of @mod itself. */
+		if (!owner || !is_freed(READ_ONCE(slot->addr), mod, state))
+			return;
+	} while (!end_watch(slot->tw, slot, owner, false));
 }
 
 /*
  * A trigger may have pointed an event into the module.  CPUs that come online later
  * watch what the whole set was pointed to last.
  */
-static void leave_module(struct trace_wprobe *tw, struct module *mod,
+static void leave_module(struct wprobe_slot *slot, struct module *mod,
 			 enum module_state state)
 {
-	struct leaving l = { .tw = tw, .mod = mod, .state = state };
+	struct leaving l = { .slot = slot, .mod = mod, .state = state };
 
 	/* The state of @mod is set before.  Pairs with the barrier in trace_wprobe_set(). */
 	smp_mb();
-	if (is_freed(wide_hw_breakpoint_addr(tw->events, false), mod, state))
-		modify_wide_hw_breakpoint(tw->events, tw->nowhere, NULL);
+	end_watch_of_module(slot, mod, state);
 	on_each_cpu(leave_module_here, &l, 1);
 	/* The memory is freed after this. */
-	synchronize_wide_hw_breakpoint(tw->events);
+	synchronize_wide_hw_breakpoint(slot->events);
 }
 
 static void follow_or_leave(struct trace_wprobe *tw, struct module *mod,
 			    enum module_state state)
 {
 	bool coming = state == MODULE_STATE_COMING;
+	bool concerned = is_concerned(&tw->place, mod, state);
+	struct wprobe_slot *slot;
 
-	if (is_concerned(&tw->place, mod, state))
-		follow_module(tw, coming);
-	else if (!coming && tw->events)
-		leave_module(tw, mod, state);
+	if (concerned)
+		resolve_for_module(tw, coming);
+	if (!tw->slots->events)
+		return;
+	if (!coming) {
+		for_each_slot(slot, tw)
+			leave_module(slot, mod, state);
+	}
+	/* CPUs that come online later must not watch the former place either. */
+	if (concerned && !tw->setters)
+		follow_module(tw);
 }
 
 static int wprobe_module_callback(struct notifier_block *nb, unsigned long state,

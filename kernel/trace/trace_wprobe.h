@@ -5,6 +5,7 @@
 #ifndef _KERNEL_TRACE_WPROBE_H
 #define _KERNEL_TRACE_WPROBE_H
 
+#include <linux/atomic.h>
 #include <linux/types.h>
 
 #define WPROBE_EVENT_SYSTEM	"wprobes"
@@ -13,6 +14,22 @@ struct perf_event;
 struct trace_array;
 struct trace_event_call;
 struct trace_wprobe;
+
+/**
+ * struct wprobe_hit - data of a hit from which arguments are fetched
+ * @addr: the watched address
+ * @value: what is there after the access
+ * @old: what was there before
+ * @known: HW_BREAKPOINT_BEFORE_KNOWN and HW_BREAKPOINT_AFTER_KNOWN
+ *
+ * Only @addr is valid, unless the event has values.
+ */
+struct wprobe_hit {
+	unsigned long	addr;
+	u64		value;
+	u64		old;
+	u64		known;
+};
 
 /**
  * trace_wprobe_from_call - find the watch event of an event call
@@ -35,6 +52,7 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
  * trace_wprobe_hold - hold the registers of a watch event
  * @tw: the event
  * @tr: instance whose error log gets the reason of a failure
+ * @set: the holder will call trace_wprobe_set(): @tw watches nothing from now on
  *
  * Whatever enables and disables @tw, its breakpoints exist until
  * trace_wprobe_release().
@@ -42,63 +60,92 @@ unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
  * Context: event_mutex.
  * Return: 0, or the error of registering the breakpoints.
  */
-int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr);
+int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr, bool set);
 
 /**
  * trace_wprobe_release - undo trace_wprobe_hold()
  * @tw: the event
+ * @set: as for trace_wprobe_hold()
  *
  * Context: event_mutex; no CPU repoints @tw for the holder any more.
  */
-void trace_wprobe_release(struct trace_wprobe *tw);
+void trace_wprobe_release(struct trace_wprobe *tw, bool set);
 
 /**
- * trace_wprobe_set - make an event that is held watch another address
+ * enum wprobe_result - what trace_wprobe_set() has done
+ * @WPROBE_SET: the event watches the address, in a slot that was free
+ * @WPROBE_EVICTED: the event watches the address instead of another one
+ * @WPROBE_ONLY_EVICTED: the event does not watch another address any more, nor @addr, the
+ *	memory of which is being freed with its module
+ * @WPROBE_SAME: nothing: the event watched the address already
+ * @WPROBE_MISSED: nothing: no slot is free; or the address is not a kernel address, is
+ *	not aligned to the length, or must not be watched; or this CPU is going offline, and
+ *	only it was to be repointed or there is a timeout
+ */
+enum wprobe_result {
+	WPROBE_SET,
+	WPROBE_EVICTED,
+	WPROBE_ONLY_EVICTED,
+	WPROBE_SAME,
+	WPROBE_MISSED,
+};
+
+/**
+ * struct wprobe_how - how a trigger sets addresses
+ * @this_cpu: repoint the event on this CPU only
+ * @evict: if no slot is free, replace the oldest address
+ * @timeout: the address is watched for this time, in ns; 0 without limit
+ * @expired: counts addresses that were watched for @timeout
+ */
+struct wprobe_how {
+	bool		this_cpu;
+	bool		evict;
+	u64		timeout;
+	atomic_long_t	*expired;
+};
+
+/**
+ * trace_wprobe_set - make an event that is held watch an address
  * @tw: the event
  * @addr: the address
- * @this_cpu: repoint @tw on this CPU only
+ * @how: exists until trace_wprobe_forget()
  *
  * Context: Any; not preemptible.
- * Return: 0; -EINVAL if @addr is not a kernel address, is not aligned to the length
- * of @tw, or must not be watched; -EOPNOTSUPP if the architecture cannot repoint
- * breakpoints; -ENODEV if @this_cpu is set and this CPU is going offline.
+ * Return: what was done.
  */
-int trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr, bool this_cpu);
+enum wprobe_result trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr,
+				    struct wprobe_how *how);
 
 /**
- * trace_wprobe_can_watch - check whether an event could watch an address
- * @tw: the event
- * @addr: the address
- *
- * Context: Any.
- * Return: true if trace_wprobe_set() would not return -EINVAL.
- */
-bool trace_wprobe_can_watch(const struct trace_wprobe *tw, unsigned long addr);
-
-/**
- * trace_wprobe_can_clear - check whether trace_wprobe_clear() may change anything
+ * trace_wprobe_forget - count no more addresses that expire
  * @tw: an event that is held
- * @from: as for trace_wprobe_clear()
- * @this_cpu: as for trace_wprobe_clear()
+ * @how: argument of former calls of trace_wprobe_set()
  *
- * Context: Any; not preemptible.
- * Return: false if trace_wprobe_clear() would change nothing.
+ * Context: Task.
  */
-bool trace_wprobe_can_clear(struct trace_wprobe *tw, const unsigned long *from,
-			    bool this_cpu);
+void trace_wprobe_forget(struct trace_wprobe *tw, const struct wprobe_how *how);
 
 /**
  * trace_wprobe_clear - make an event that is held watch nothing
  * @tw: the event
- * @from: NULL, or an address: change nothing unless this CPU watches it
+ * @from: NULL, or an address: clear only what watches it
  * @this_cpu: repoint @tw on this CPU only
  *
  * Context: Any; not preemptible.
- * Return: 0; -EAGAIN if this CPU does not watch *@from, or @tw watches nothing
- * already; other errors as trace_wprobe_set().
+ * Return: the number of slots that watch nothing now.
  */
-int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
-		       bool this_cpu);
+unsigned int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
+				bool this_cpu);
+
+/**
+ * trace_wprobe_slots - get the number of slots
+ * @tw: the event
+ * @used: result: how many of them watch an address on all CPUs
+ *
+ * Context: Any.
+ * Return: the number of slots.
+ */
+unsigned int trace_wprobe_slots(const struct trace_wprobe *tw, unsigned int *used);
 
 /**
  * trace_wprobe_is_settled - check whether all CPUs watch the address that was set last

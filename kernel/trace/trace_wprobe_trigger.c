@@ -2,17 +2,20 @@
 /*
  * Triggers that make a watch event watch an address in the record of another event.
  *
- *   set_wprobe:EVENT:FIELD[+|-OFFS][:this_cpu][:COUNT] [if FILTER]
- *   set_wprobe:EVENT:(TYPE)FIELD->MEMBER[.MEMBER...][:this_cpu][:COUNT] [if FILTER]
+ *   set_wprobe:EVENT:FIELD[+|-OFFS][:this_cpu][:evict][:timeout=TIME][:COUNT] [if FILTER]
+ *   set_wprobe:EVENT:(TYPE[,FROM])FIELD->MEMBER[.MEMBER...][+|-OFFS]... [if FILTER]
  *   clear_wprobe:EVENT[:FIELD...][:this_cpu][:COUNT] [if FILTER]
  *
  * A trigger runs in any context in which its event is hit, NMI and #DB included.  It
  * only reads the field and calls trace_wprobe_set() or trace_wprobe_clear(), which
  * take no lock.
  *
- * COUNT is how many times the trigger may still repoint the watch event.  A run that
- * changes nothing, because the address cannot be watched or is not the one to clear,
- * does not decrement it.
+ * COUNT is how many times the trigger may still run, whatever a run does.
+ *
+ * Recording.  The watch event is enabled softly while it has triggers: it makes no records.
+ * A run of set_wprobe that reads an address starts the recording, see start_recording().  It
+ * ends with the last set_wprobe, unless the user has enabled the event.  A clear need not end
+ * it: an event that watches nothing makes no records.
  *
  * Locking: event_mutex.  A trigger holds a reference to the event that has it, and to
  * its watch event.  It softly enables the watch event before it can run, and disables
@@ -25,15 +28,35 @@
 #include <linux/cleanup.h>
 #include <linux/ctype.h>
 #include <linux/init.h>
+#include <linux/list.h>
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <linux/tracepoint.h>
 
 #include "trace.h"
 #include "trace_btf.h"
 #include "trace_wprobe.h"
+
+/* What runs of a trigger have done, as in its file */
+enum wprobe_count {
+	NR_SET,
+	NR_CLEARED,
+	NR_EVICTED,
+	NR_EXPIRED,
+	NR_MISSED,
+	NR_COUNTS
+};
+
+static const char *const count_names[] = {
+	[NR_SET]	= "set",
+	[NR_CLEARED]	= "cleared",
+	[NR_EVICTED]	= "evicted",
+	[NR_EXPIRED]	= "expired",
+	[NR_MISSED]	= "missed",
+};
 
 /**
  * struct wprobe_trigger - private data of a trigger
@@ -44,8 +67,9 @@
  * @expr: @field with offset or member, as in the command
  * @offset: added to the address
  * @clear: clear_wprobe, not set_wprobe
- * @this_cpu: repoint @tw only on the CPU that runs the trigger
- * @refused: number of addresses that could not be watched
+ * @how: how set_wprobe sets the address, and on which CPUs clear_wprobe clears it
+ * @counts: see enum wprobe_count; wprobe_how::expired points to NR_EXPIRED
+ * @link: in the list of set_wprobe triggers
  */
 struct wprobe_trigger {
 	struct trace_wprobe		*tw;
@@ -55,11 +79,20 @@ struct wprobe_trigger {
 	char				*expr;
 	long				offset;
 	bool				clear;
-	bool				this_cpu;
-	atomic_long_t			refused;
+	struct wprobe_how		how;
+	atomic_long_t			counts[NR_COUNTS];
+	struct list_head		link;
 };
 
+/* All set_wprobe triggers; protected by event_mutex */
+static LIST_HEAD(set_triggers);
+
 /* ---- Running: any context, not preemptible ---- */
+
+static void count_run(struct wprobe_trigger *wt, enum wprobe_count nr)
+{
+	atomic_long_inc(&wt->counts[nr]);
+}
 
 static unsigned long address_in(const struct wprobe_trigger *wt, void *rec)
 {
@@ -67,7 +100,7 @@ static unsigned long address_in(const struct wprobe_trigger *wt, void *rec)
 }
 
 /* Decrements the count, unless it is unlimited.  Returns false if it is 0. */
-static bool take_count(struct event_trigger_data *data)
+static __always_inline bool take_count(struct event_trigger_data *data)
 {
 	unsigned long count = READ_ONCE(data->count);
 
@@ -81,47 +114,20 @@ static bool take_count(struct event_trigger_data *data)
 	return true;
 }
 
-static void give_count_back(struct event_trigger_data *data)
+/*
+ * Makes @file record hits.  STARTED tells that a trigger has done that.  If the user enables
+ * the event at the same time, that has cleared SOFT_DISABLED before it clears STARTED: either
+ * this function finds SOFT_DISABLED clear, or STARTED is cleared after it.
+ */
+static void start_recording(struct trace_event_file *file)
 {
-	unsigned long count = READ_ONCE(data->count);
+	unsigned long flags = READ_ONCE(file->flags);
 
 	do {
-		if (count == -1UL)
+		if (likely(!(flags & EVENT_FILE_FL_SOFT_DISABLED)))
 			return;
-	} while (!try_cmpxchg(&data->count, &count, count + 1));
-}
-
-/*
- * Checks the address before it decrements the count.  If a run that changes nothing
- * decremented the count from 1 to 0 and restored it afterwards, a run that would
- * change something, on another CPU or in an interrupt, could find 0 in between.
- */
-static bool take_count_to_set(struct event_trigger_data *data, unsigned long addr)
-{
-	struct wprobe_trigger *wt = data->private_data;
-	unsigned long count = READ_ONCE(data->count);
-
-	/* Nothing to take: trace_wprobe_set() checks the address. */
-	if (count == -1UL)
-		return true;
-	if (count && !trace_wprobe_can_watch(wt->tw, addr)) {
-		atomic_long_inc(&wt->refused);
-		return false;
-	}
-	return take_count(data);
-}
-
-static bool take_count_to_clear(struct event_trigger_data *data,
-				const unsigned long *from)
-{
-	struct wprobe_trigger *wt = data->private_data;
-
-	/* Nothing to take: trace_wprobe_clear() looks for itself. */
-	if (READ_ONCE(data->count) == -1UL)
-		return true;
-	if (!trace_wprobe_can_clear(wt->tw, from, wt->this_cpu))
-		return false;
-	return take_count(data);
+	} while (!try_cmpxchg(&file->flags, &flags, (flags & ~EVENT_FILE_FL_SOFT_DISABLED) |
+						    EVENT_FILE_FL_STARTED));
 }
 
 static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer,
@@ -130,15 +136,31 @@ static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer
 	struct wprobe_trigger *wt = data->private_data;
 	unsigned long base;
 
-	if (!rec)
+	if (!rec || !take_count(data))
 		return;
 	/* NULL, as when the event traces an allocation that failed */
 	base = address_in(wt, rec);
-	if (!base || !take_count_to_set(data, base + wt->offset))
+	if (!base) {
+		count_run(wt, NR_MISSED);
 		return;
-	if (trace_wprobe_set(wt->tw, base + wt->offset, wt->this_cpu)) {
-		atomic_long_inc(&wt->refused);
-		give_count_back(data);
+	}
+	/* Before the address is watched, or first hits might be lost */
+	start_recording(wt->file);
+	switch (trace_wprobe_set(wt->tw, base + wt->offset, &wt->how)) {
+	case WPROBE_EVICTED:
+		count_run(wt, NR_EVICTED);
+		fallthrough;
+	case WPROBE_SET:
+		count_run(wt, NR_SET);
+		break;
+	case WPROBE_SAME:
+		break;
+	case WPROBE_ONLY_EVICTED:
+		count_run(wt, NR_EVICTED);
+		fallthrough;
+	case WPROBE_MISSED:
+		count_run(wt, NR_MISSED);
+		break;
 	}
 }
 
@@ -147,17 +169,17 @@ static void run_clear(struct event_trigger_data *data, struct trace_buffer *buff
 {
 	struct wprobe_trigger *wt = data->private_data;
 	unsigned long addr, *from = NULL;
+	unsigned int nr;
 
-	if (!rec)
+	if (!rec || !take_count(data))
 		return;
 	if (wt->field) {
 		addr = address_in(wt, rec) + wt->offset;
 		from = &addr;
 	}
-	if (!take_count_to_clear(data, from))
-		return;
-	if (trace_wprobe_clear(wt->tw, from, wt->this_cpu))
-		give_count_back(data);
+	nr = trace_wprobe_clear(wt->tw, from, wt->how.this_cpu);
+	if (nr)
+		atomic_long_add(nr, &wt->counts[NR_CLEARED]);
 }
 
 /* ---- Errors ---- */
@@ -176,9 +198,11 @@ static void run_clear(struct event_trigger_data *data, struct trace_buffer *buff
 	C(BAD_MEMBER,	"There is no such member"),			\
 	C(BITFIELD,	"A bit field has no address"),			\
 	C(BAD_COUNT,	"Invalid count"),				\
+	C(BAD_TIMEOUT,	"Invalid timeout"),				\
+	C(CLEAR_TIMEOUT, "Only set_wprobe has a timeout"),		\
+	C(THIS_CPU_OPT,	"With this_cpu there is no timeout, and evict needs one slot"), \
 	C(BAD_FILTER,	"Invalid filter"),				\
 	C(SECOND,	"The event has such a trigger for this watch event already"), \
-	C(NO_TRIGGER,	"The event has no such trigger"),		\
 	C(NO_ENABLE,	"The watch event cannot be enabled"),
 
 #undef C
@@ -191,7 +215,6 @@ static const char *trigger_errors[] = { ERRORS };
 /**
  * struct wprobe_parse - a trigger that is being parsed
  * @file: the event that gets the trigger
- * @name: "set_wprobe" or "clear_wprobe"
  * @command: the whole command, for the error log
  * @start: the end of @command, which the parser splits at colons
  * @base: offset of @start in @command
@@ -201,7 +224,6 @@ static const char *trigger_errors[] = { ERRORS };
  */
 struct wprobe_parse {
 	struct trace_event_file	*file;
-	const char		*name;
 	const char		*command;
 	const char		*start;
 	unsigned int		base;
@@ -213,7 +235,7 @@ struct wprobe_parse {
 /* @at: the part of p->start that is invalid */
 static int parse_error(const struct wprobe_parse *p, const char *at, int type, int err)
 {
-	tracing_log_err(p->file->tr, p->name, p->command, trigger_errors, type,
+	tracing_log_err(p->file->tr, "wprobe_trigger", p->command, trigger_errors, type,
 			p->base + (at - p->start));
 	return err;
 }
@@ -255,31 +277,45 @@ static int find_field(struct wprobe_parse *p, char *name)
 	if (!field)
 		return parse_error(p, name, BAD_FIELD, -ENOENT);
 	if (field->size != sizeof(long) || is_string_field(field))
-		return parse_error(p, name, FIELD_TYPE, -EINVAL);
+		return parse_error(p, name, FIELD_TYPE, -ENOEXEC);
 
 	p->wt->field = field;
+	return 0;
+}
+
+/* Cuts [+|-OFFS] off the end of @text, and makes it the offset of the trigger. */
+static int parse_offset(struct wprobe_parse *p, char *text)
+{
+	char *sign = strpbrk(text, "+-");
+
+	if (!sign)
+		return 0;
+	if (kstrtol(sign, 0, &p->wt->offset))
+		return parse_error(p, sign, BAD_OFFSET, -EINVAL);
+	*sign = '\0';
+	return 0;
+}
+
+/* @at: what has determined the offset */
+static int check_offset(const struct wprobe_parse *p, const char *at)
+{
+	if (!IS_ALIGNED(p->wt->offset, trace_wprobe_len(p->wt->tw)))
+		return parse_error(p, at, ALIGN, -EINVAL);
 	return 0;
 }
 
 /* FIELD[+|-OFFS] */
 static int parse_field(struct wprobe_parse *p, char *piece)
 {
-	char *sign = strpbrk(piece, "+-");
+	const char *sign = piece + strcspn(piece, "+-");
 
-	if (sign && kstrtol(sign, 0, &p->wt->offset))
-		return parse_error(p, sign, BAD_OFFSET, -EINVAL);
-	if (sign && !IS_ALIGNED(p->wt->offset, trace_wprobe_len(p->wt->tw)))
-		return parse_error(p, sign, ALIGN, -EINVAL);
-
-	if (sign)
-		*sign = '\0';
-	return find_field(p, piece);
+	return parse_offset(p, piece) ?: check_offset(p, sign) ?: find_field(p, piece);
 }
 
 #ifdef CONFIG_PROBE_EVENTS_BTF_ARGS
-/* @path: MEMBER[.MEMBER...], whose offsets are added to the offset of the trigger */
+/* @path: MEMBER[.MEMBER...], whose offsets are summed up in @offset */
 static int add_members(struct wprobe_parse *p, struct btf *btf,
-		       const struct btf_type *type, char *path)
+		       const struct btf_type *type, char *path, long *offset)
 {
 	const struct btf_member *member;
 	const struct btf_type *owner;
@@ -295,15 +331,18 @@ static int add_members(struct wprobe_parse *p, struct btf *btf,
 		bits = anonymous + __btf_member_bit_offset(owner, member);
 		if (__btf_member_bitfield_size(owner, member) || bits % BITS_PER_BYTE)
 			return parse_error(p, name, BITFIELD, -EINVAL);
-		p->wt->offset += bits / BITS_PER_BYTE;
+		*offset += bits / BITS_PER_BYTE;
 		type = btf_type_skip_modifiers(btf, member->type, NULL);
 	}
 
 	return 0;
 }
 
-static int parse_members(struct wprobe_parse *p, const char *type_name, char *path)
+/* @from: the member to which FIELD points, or NULL if it points to the structure */
+static int parse_members(struct wprobe_parse *p, const char *type_name, char *from,
+			 char *path)
 {
+	long start = 0, end = 0;
 	struct btf *btf;
 	s32 id;
 	int err;
@@ -314,21 +353,25 @@ static int parse_members(struct wprobe_parse *p, const char *type_name, char *pa
 	if (id < 0)
 		return parse_error(p, type_name, BAD_TYPE, -ENOENT);
 
-	err = add_members(p, btf, btf_type_by_id(btf, id), path);
+	err = from ? add_members(p, btf, btf_type_by_id(btf, id), from, &start) : 0;
+	if (!err)
+		err = add_members(p, btf, btf_type_by_id(btf, id), path, &end);
+	p->wt->offset += end - start;
 	btf_put(btf);
 	return err;
 }
 #else
-static int parse_members(struct wprobe_parse *p, const char *type_name, char *path)
+static int parse_members(struct wprobe_parse *p, const char *type_name, char *from,
+			 char *path)
 {
 	return parse_error(p, type_name, BAD_TYPE, -EOPNOTSUPP);
 }
 #endif
 
-/* (TYPE)FIELD->MEMBER[.MEMBER...] */
+/* (TYPE[,FROM])FIELD->MEMBER[.MEMBER...][+|-OFFS] */
 static int parse_typed_field(struct wprobe_parse *p, char *piece)
 {
-	char *type = piece + 1, *close = strchr(piece, ')'), *arrow;
+	char *type = piece + 1, *close = strchr(piece, ')'), *arrow, *from;
 	int err;
 
 	if (!close)
@@ -338,19 +381,22 @@ static int parse_typed_field(struct wprobe_parse *p, char *piece)
 		return parse_error(p, close + 1, NO_ARROW, -EINVAL);
 	*close = '\0';
 	*arrow = '\0';
+	from = strchr(type, ',');
+	if (from)
+		*from++ = '\0';
 
-	err = find_field(p, close + 1);
+	err = parse_offset(p, arrow + 2);
 	if (!err)
-		err = parse_members(p, type, arrow + 2);
-	if (!err && !IS_ALIGNED(p->wt->offset, trace_wprobe_len(p->wt->tw)))
-		err = parse_error(p, arrow + 2, ALIGN, -EINVAL);
-	return err;
+		err = find_field(p, close + 1);
+	if (!err)
+		err = parse_members(p, type, from, arrow + 2);
+	return err ?: check_offset(p, arrow + 2);
 }
 
 /* @text: starts with a piece */
-static bool is_this_cpu(const char *text)
+static bool starts_with(const char *text, const char *piece)
 {
-	size_t len = str_has_prefix(text, "this_cpu");
+	size_t len = str_has_prefix(text, piece);
 
 	return len && (!text[len] || text[len] == ':');
 }
@@ -361,11 +407,17 @@ static bool is_count(const char *piece)
 	       str_has_prefix(piece, "count=");
 }
 
+static bool is_option(const char *text)
+{
+	return is_count(text) || starts_with(text, "this_cpu") ||
+	       starts_with(text, "evict") || str_has_prefix(text, "timeout=");
+}
+
 /* The field, which may be absent in clear_wprobe and when a trigger is removed */
 static int parse_expr(struct wprobe_parse *p, char **pieces)
 {
 	char *piece = *pieces;
-	bool absent = !piece || is_count(piece) || is_this_cpu(piece);
+	bool absent = !piece || is_option(piece);
 
 	if (absent && (p->wt->clear || p->remove))
 		return 0;
@@ -380,21 +432,79 @@ static int parse_expr(struct wprobe_parse *p, char **pieces)
 	return *piece == '(' ? parse_typed_field(p, piece) : parse_field(p, piece);
 }
 
-/* [:this_cpu][:COUNT], also as print_trigger() prints them */
+static bool set_once(bool *option)
+{
+	bool first = !*option;
+
+	*option = true;
+	return first;
+}
+
+/* Digits, then ms or s; without a unit these are ms. */
+static int parse_timeout(struct wprobe_parse *p, const char *piece)
+{
+	const char *unit;
+	u64 nr = 0;
+	int len = 0;
+
+	if (p->wt->clear)
+		return parse_error(p, piece, CLEAR_TIMEOUT, -EINVAL);
+	piece += strlen("timeout=");
+	/* As many digits as UINT_MAX has: further ones are no unit. */
+	if (!isdigit(*piece) || sscanf(piece, "%10llu%n", &nr, &len) != 1)
+		return parse_error(p, piece, BAD_TIMEOUT, -EINVAL);
+	unit = piece + len;
+	if (!strcmp(unit, "s"))
+		nr *= MSEC_PER_SEC;
+	else if (*unit && strcmp(unit, "ms"))
+		nr = 0;
+	if (!nr || nr > UINT_MAX || p->wt->how.timeout)
+		return parse_error(p, piece, BAD_TIMEOUT, -EINVAL);
+	p->wt->how.timeout = nr * NSEC_PER_MSEC;
+	return 0;
+}
+
+static int parse_option(struct wprobe_parse *p, const char *piece)
+{
+	/* Nothing may follow COUNT. */
+	if (p->count)
+		return parse_error(p, piece, BAD_COUNT, -EINVAL);
+	if (str_has_prefix(piece, "timeout="))
+		return parse_timeout(p, piece);
+	if (!strcmp(piece, "this_cpu") && set_once(&p->wt->how.this_cpu))
+		return 0;
+	if (!strcmp(piece, "evict") && !p->wt->clear && set_once(&p->wt->how.evict))
+		return 0;
+	if (!is_count(piece))
+		return parse_error(p, piece, BAD_COUNT, -EINVAL);
+	p->count = piece;
+	return 0;
+}
+
+static int check_options(struct wprobe_parse *p)
+{
+	const struct wprobe_how *how = &p->wt->how;
+	unsigned int used;
+
+	if (how->this_cpu && !p->remove &&
+	    (how->timeout || (how->evict && trace_wprobe_slots(p->wt->tw, &used) > 1)))
+		return parse_error(p, p->start, THIS_CPU_OPT, -EINVAL);
+	return 0;
+}
+
+/* [:this_cpu][:evict][:timeout=TIME][:COUNT], also as print_trigger() prints them */
 static int parse_options(struct wprobe_parse *p, char *pieces)
 {
 	char *piece;
+	int err;
 
 	while ((piece = strsep(&pieces, ":"))) {
-		if (!strcmp(piece, "this_cpu") && !p->wt->this_cpu && !p->count)
-			p->wt->this_cpu = true;
-		else if (is_count(piece) && !p->count)
-			p->count = piece;
-		else
-			return parse_error(p, piece, BAD_COUNT, -EINVAL);
+		err = parse_option(p, piece);
+		if (err)
+			return err;
 	}
 
-	return 0;
+	return check_options(p);
 }
 
 static int parse_param(struct wprobe_parse *p, char *pieces)
@@ -428,14 +538,29 @@ static void free_wt(struct wprobe_trigger *wt)
 	kfree(wt);
 }
 
-static int init_trigger(struct event_trigger_data *data)
+/* Ends what start_recording() has started, with the last trigger that may start it. */
+static void stop_recording(struct wprobe_trigger *wt)
 {
-	return event_trigger_init(data);
+	struct wprobe_trigger *other;
+
+	lockdep_assert_held(&event_mutex);
+
+	list_for_each_entry(other, &set_triggers, link) {
+		if (other->file == wt->file)
+			return;
+	}
+	if (test_and_clear_bit(EVENT_FILE_FL_STARTED_BIT, &wt->file->flags))
+		set_bit(EVENT_FILE_FL_SOFT_DISABLED_BIT, &wt->file->flags);
 }
 
 static void release_events(struct wprobe_trigger *wt)
 {
-	trace_wprobe_release(wt->tw);
+	if (!wt->clear) {
+		list_del(&wt->link);
+		stop_recording(wt);
+		trace_wprobe_forget(wt->tw, &wt->how);
+	}
+	trace_wprobe_release(wt->tw, !wt->clear);
 	trace_event_enable_disable(wt->file, 0, 1);
 	trace_event_put_ref(wt->file->event_call);
 	trace_event_put_ref(wt->call);
@@ -457,10 +582,13 @@ static void free_trigger(struct event_trigger_data *data)
 	free_wt(wt);
 }
 
-/* A command without a field removes a trigger with any field. */
+/*
+ * A command without a field removes a trigger with any field.  An event has only one
+ * set_wprobe for a watch event, whose field is not compared.
+ */
 static bool is_meant(const struct wprobe_trigger *wt, const struct wprobe_trigger *other)
 {
-	return !wt->expr || (other->expr && !strcmp(wt->expr, other->expr));
+	return !wt->clear || !wt->expr || (other->expr && !strcmp(wt->expr, other->expr));
 }
 
 /* An event has one set_wprobe for a watch event, and one clear_wprobe for each field. */
@@ -529,18 +657,6 @@ static void unreg_trigger(char *glob, struct event_trigger_data *test,
 	}
 }
 
-static int remove_trigger(struct wprobe_parse *p, struct event_command *cmd_ops)
-{
-	struct event_trigger_data *data;
-
-	data = find_trigger(p->file, cmd_ops, p->wt, is_meant);
-	if (!data)
-		return parse_error(p, p->start, NO_TRIGGER, -ENOENT);
-	disable_trigger(data, p->file);
-	free_trigger(data);
-	return 0;
-}
-
 /* Softly enables the watch event, and holds its registers whatever disables the event. */
 static int enable_softly(const struct wprobe_trigger *wt)
 {
@@ -549,7 +665,7 @@ static int enable_softly(const struct wprobe_trigger *wt)
 	err = trace_event_enable_disable(wt->file, 1, 1);
 	if (err)
 		return err;
-	err = trace_wprobe_hold(wt->tw, wt->file->tr);
+	err = trace_wprobe_hold(wt->tw, wt->file->tr, !wt->clear);
 	if (err)
 		trace_event_enable_disable(wt->file, 0, 1);
 	return err;
@@ -570,6 +686,8 @@ static int hold_events(struct wprobe_parse *p)
 	err = trace_event_try_get_ref(file->event_call) ? 0 : -EBUSY;
 	if (!err) {
 		err = enable_softly(p->wt);
+		if (!err && !p->wt->clear)
+			list_add(&p->wt->link, &set_triggers);
 		if (!err)
 			return 0;
 		trace_event_put_ref(file->event_call);
@@ -597,7 +715,7 @@ static int add_data(struct wprobe_parse *p, struct event_command *cmd_ops,
 		return err;
 
 	data->private_data = p->wt;
-	init_trigger(data);
+	event_trigger_init(data);
 	err = reg_trigger(NULL, data, p->file);
 	if (err) {
 		data->private_data = NULL;
@@ -626,8 +744,9 @@ static int add_trigger(struct wprobe_parse *p, struct event_command *cmd_ops,
 
 /* @text: the command after its name and a colon */
 static int parse_text(struct wprobe_parse *p, struct event_command *cmd_ops,
-		      char *text)
+		      char *glob, char *text)
 {
+	struct event_trigger_data data = { .cmd_ops = cmd_ops, .private_data = p->wt };
 	char *param, *filter;
 	int err;
 
@@ -635,15 +754,38 @@ static int parse_text(struct wprobe_parse *p, struct event_command *cmd_ops,
 	err = parse_param(p, param);
 	if (err)
 		return err;
-	return p->remove ? remove_trigger(p, cmd_ops) : add_trigger(p, cmd_ops, filter);
+	if (!p->remove)
+		return add_trigger(p, cmd_ops, filter);
+	/* As for other triggers, it is no error if there is none. */
+	unreg_trigger(glob, &data, p->file);
+	return 0;
+}
+
+/* Ends @text before a comment such as print_state() writes: " #" that is not quoted. */
+static void cut_comment(char *text)
+{
+	char quote = '\0';
+
+	for (; *text; text++) {
+		if (!quote && isspace(text[0]) && text[1] == '#') {
+			*text = '\0';
+			return;
+		}
+		if (*text == quote)
+			quote = '\0';
+		else if (!quote && (*text == '"' || *text == '\''))
+			quote = *text;
+	}
 }
 
 static int parse_trigger(struct event_command *cmd_ops, struct trace_event_file *file,
 			 char *glob, char *cmd, char *param_and_filter)
 {
-	struct wprobe_parse p = { .file = file, .name = cmd };
+	struct wprobe_parse p = { .file = file };
 	int err;
 
+	if (param_and_filter)
+		cut_comment(param_and_filter);
 	char *command __free(kfree) = kasprintf(GFP_KERNEL, "%s:%s", glob,
 						param_and_filter ?: "");
 	if (!command)
@@ -660,7 +802,8 @@ static int parse_trigger(struct event_command *cmd_ops, struct trace_event_file 
 		return -ENOMEM;
 	p.wt->clear = !strcmp(cmd, "clear_wprobe");
 	p.wt->call = file->event_call;
-	err = parse_text(&p, cmd_ops, param_and_filter);
+	p.wt->how.expired = &p.wt->counts[NR_EXPIRED];
+	err = parse_text(&p, cmd_ops, glob, param_and_filter);
 	if (err || p.remove)
 		free_wt(p.wt);
 
@@ -678,15 +821,29 @@ static void print_event(struct seq_file *m, const struct trace_event_call *call)
 	seq_puts(m, trace_event_name((struct trace_event_call *)call));
 }
 
-/* In brackets, unlike the parts that the user can write: tests remove it. */
+/*
+ * A comment, which cut_comment() removes if the line is written back.  In brackets what
+ * may change at any time: tests remove it.
+ */
 static void print_state(struct seq_file *m, struct wprobe_trigger *wt)
 {
-	long refused = atomic_long_read(&wt->refused);
+	unsigned int i, used, slots = trace_wprobe_slots(wt->tw, &used);
+	const char *before = " #";
+	long nr;
 
-	if (refused)
-		seq_printf(m, " [refused=%ld]", refused);
+	if (slots > 1) {
+		seq_printf(m, "%s slots: %u/%u", before, used, slots);
+		before = "";
+	}
+	for (i = 0; i < NR_COUNTS; i++) {
+		nr = atomic_long_read(&wt->counts[i]);
+		if (!nr)
+			continue;
+		seq_printf(m, "%s %s: %ld", before, count_names[i], nr);
+		before = "";
+	}
 	if (!trace_wprobe_is_settled(wt->tw))
-		seq_puts(m, " [unsettled]");
+		seq_printf(m, "%s [unsettled]", before);
 }
 
 static int print_trigger(struct seq_file *m, struct event_trigger_data *data)
@@ -697,8 +854,12 @@ static int print_trigger(struct seq_file *m, struct event_trigger_data *data)
 	print_event(m, wt->file->event_call);
 	if (wt->expr)
 		seq_printf(m, ":%s", wt->expr);
-	if (wt->this_cpu)
+	if (wt->how.this_cpu)
 		seq_puts(m, ":this_cpu");
+	if (wt->how.evict)
+		seq_puts(m, ":evict");
+	if (wt->how.timeout)
+		seq_printf(m, ":timeout=%llums", wt->how.timeout / NSEC_PER_MSEC);
 	if (data->count == -1UL)
 		seq_puts(m, ":unlimited");
 	else
@@ -723,7 +884,7 @@ static struct event_command set_wprobe_cmd = {
 	.set_filter	= set_trigger_filter,
 	.trigger	= run_set,
 	.print		= print_trigger,
-	.init		= init_trigger,
+	.init		= event_trigger_init,
 	.free		= free_trigger,
 };
 
@@ -737,7 +898,7 @@ static struct event_command clear_wprobe_cmd = {
 	.set_filter	= set_trigger_filter,
 	.trigger	= run_clear,
 	.print		= print_trigger,
-	.init		= init_trigger,
+	.init		= event_trigger_init,
 	.free		= free_trigger,
 };
 

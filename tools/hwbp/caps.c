@@ -3,13 +3,9 @@
  * Features of the kernel's PMUs, from sysfs.  The breakpoint PMU of a kernel without
  * flexible breakpoints has neither format/ nor caps/.
  */
-#include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "caps.h"
 #include "util.h"
@@ -73,44 +69,6 @@ unsigned int caps_registers(bool execute)
 unsigned int caps_max_length(void)
 {
 	return read_number("max_length");
-}
-
-/* Returns 0 or an errno. */
-static int try_any_event(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-	};
-	int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		return errno;
-	close(fd);
-	return 0;
-}
-
-void caps_die_if_refused(void)
-{
-	long paranoid = read_paranoid();
-	int err = try_any_event();
-
-	if (err != EACCES && err != EPERM && err != ENOSYS)
-		return;
-	/* Distributions have added this level, and this errno. */
-	if (err == EACCES && paranoid > 2)
-		die("no permission to use perf events: %s a kernel.perf_event_paranoid of 2 or less (it is %ld)",
-		    "requires CAP_SYS_ADMIN or", paranoid);
-	if (has_seccomp_filter())
-		die("no permission to use perf events: %s perf_event_open, as in many containers (%s)",
-		    "a seccomp filter refuses", strerror(err));
-	if (err == ENOSYS)
-		die("this kernel has no perf events");
-	die("no permission to use perf events: a security module or lockdown refuses them (%s)",
-	    strerror(err));
 }
 
 void caps_note_unverified(void)

@@ -21,12 +21,6 @@ unsigned int caps_registers(bool execute);
 /* Maximum length of a data breakpoint at any address; 0 if only 1, 2, 4 and 8 are possible */
 unsigned int caps_max_length(void);
 
-/*
- * Exits with a message if the kernel refuses even an event of hwbp itself: then a refusal
- * is not about what the event is for.
- */
-void caps_die_if_refused(void);
-
 /* Print a note if the kernel has found that breakpoints do not fire. */
 void caps_note_unverified(void);
 

@@ -28,6 +28,7 @@
 #include "caps.h"
 #include "events.h"
 #include "holders.h"
+#include "refusal.h"
 #include "rings.h"
 #include "tasks.h"
 #include "util.h"
@@ -69,6 +70,8 @@ struct event {
  * @nr_locs: number of @locs
  * @process: events are of the whole process, not of single threads
  * @attr: attributes that the events of all places have in common
+ * @values: where the values of the places come from
+ * @value_config: bits of attr.config that ask for values, and for changes only
  * @event: open events
  * @nr_events: number of @event
  * @events_room: capacity of @event
@@ -83,6 +86,8 @@ struct events {
 	size_t nr_locs;
 	bool process;
 	struct perf_event_attr attr;
+	enum values values;
+	uint64_t value_config;
 	struct event *event;
 	size_t nr_events;
 	size_t events_room;
@@ -94,44 +99,59 @@ struct events {
 
 /* ---- error messages ---- */
 
-static void die_no_permission(const struct watch_options *opt, const struct target *t, int err)
+/* The kernel watches a range in aligned pieces of up to 8 bytes, one for each register. */
+static unsigned int registers_of(const struct location *loc)
 {
-	long paranoid = read_paranoid();
+	uint64_t address = loc->address, end = address + loc->len, piece;
+	unsigned int nr = 0;
 
-	if (opt->kernel && paranoid > 1)
-		die("no permission to watch the kernel: %s below 2 (it is %ld)",
-		    "-k requires CAP_PERFMON or kernel.perf_event_paranoid", paranoid);
-	die("no permission to trace process %d: %s (%s)", t->pid,
-	    "a thread of it belongs to another user or has more privileges", strerror(err));
+	for (; address < end; address += piece, nr++) {
+		for (piece = 8; address % piece || piece > end - address; piece /= 2)
+			;
+	}
+	return nr ? nr : 1;
 }
 
-static void die_open(const struct watch_options *opt, const struct location *loc,
-		     struct symbols *syms, const struct target *t, int err, bool can_share)
+static void die_no_register(const struct events *ev, struct symbols *syms,
+			    const struct target *t, bool can_share)
 {
-	switch (err) {
-	case EACCES:
-	case EPERM:
-	case ENOSYS:
-		caps_die_if_refused();
-		if ((int64_t)loc->address < 0)
-			die("%s: no permission to watch a kernel address", loc->text);
-		die_no_permission(opt, t, err);
-		break;
-	case ENOSPC:
-		holders_die(loc, syms, t->pid, opt->access == ACCESS_X, opt->flexible, can_share);
-	case ENOENT:
-	case ENODEV:
-	case EOPNOTSUPP:
-		die("this kernel or machine has no hardware breakpoints");
-	case EMFILE:
-		die("too many open files: each thread needs one per CPU (see ulimit -n)");
-	case EINVAL:
-		if ((int64_t)loc->address < 0 && !opt->kernel)
-			die("%s is a kernel address: -k is required", loc->text);
-		die("%s: the kernel does not accept this breakpoint", loc->text);
-	default:
-		die("%s: cannot open the breakpoint: %s", loc->text, strerror(err));
-	}
+	const struct location *loc = &ev->locs[ev->failed];
+	const struct holders_request req = {
+		.pid = t->pid,
+		.syms = syms,
+		.execute = ev->opt->access == ACCESS_X,
+		.flexible = ev->opt->flexible,
+		.need = registers_of(loc),
+	};
+	const char *what = "no debug register available", *advice =
+		"close one of these; this kernel cannot share registers (no format/flexible)";
+
+	if (req.need > 1)
+		what = xasprintf("%u debug registers are needed and not available", req.need);
+	if (can_share)
+		advice = "close one of these, or use -F to share the registers that are left";
+	else if (req.need > 1)
+		advice = "close one of these, or watch less: 8 bytes at a multiple of 8 need one";
+	else if (caps_config_bit("flexible"))
+		advice =
+		    "close one of these: guaranteed breakpoints leave no register to flexible ones";
+	holders_die(&req, xasprintf("%s: %s in process %d", loc->text, what, t->pid), advice);
+}
+
+static void die_open(const struct events *ev, const struct target *t, int err)
+{
+	const struct location *loc = &ev->locs[ev->failed];
+
+	if (err == EAGAIN)
+		die("process %d starts threads faster than hwbp can attach to them", t->pid);
+	refusal_die(&(struct refusal){
+		.what = REFUSED_WATCH,
+		.pid = t->pid,
+		.place = loc->text,
+		.address = loc->address,
+		.registers = registers_of(loc),
+		.kernel = ev->opt->kernel,
+	}, err);
 }
 
 /* ---- opening ---- */
@@ -151,7 +171,6 @@ static unsigned int bp_type(enum access access)
 static void fill_sampling(struct perf_event_attr *attr, const struct watch_options *opt)
 {
 	attr->sample_period = 1;
-	attr->wakeup_events = 1;
 	attr->sample_type = SAMPLE_TYPE;
 	attr->sample_regs_user = STRING_REGS_MASK;
 	attr->sample_id_all = 1;
@@ -187,6 +206,53 @@ static void fill_attr(struct perf_event_attr *attr, const struct watch_options *
 		fill_sampling(attr, opt);
 }
 
+/* Wake up when a buffer is half full; but to read a value, at once. */
+static void set_wakeup(struct events *ev)
+{
+	ev->attr.watermark = ev->opt->record && ev->values != VALUES_READ;
+	ev->attr.wakeup_events = ev->opt->record && ev->values == VALUES_READ;
+}
+
+/*
+ * Let the kernel record the values of the places and leave out accesses that change nothing,
+ * if it can. A place may be too long for that.
+ */
+static void ask_for_values(struct events *ev)
+{
+	uint64_t value = caps_config_bit("value"), changed = caps_config_bit("changed");
+	size_t i;
+
+	if (ev->opt->access == ACCESS_X)
+		return;
+	for (i = 0; i < ev->nr_locs; i++) {
+		if (ev->locs[i].len <= HW_BREAKPOINT_VALUE_MAX)
+			continue;
+		if (ev->opt->changed)
+			die("%s is longer than the %u bytes whose changes can be found",
+			    ev->locs[i].text, HW_BREAKPOINT_VALUE_MAX);
+		return;
+	}
+	if (ev->opt->record)
+		ev->values = value ? VALUES_KERNEL : VALUES_READ;
+	ev->value_config = (ev->opt->record ? value : 0) | (ev->opt->changed ? changed : 0);
+	ev->attr.config |= ev->value_config;
+	if (ev->values == VALUES_KERNEL)
+		ev->attr.sample_type |= PERF_SAMPLE_RAW;
+}
+
+/* Returns true if the events can be opened without values, which the kernel has refused. */
+static bool forgo_values(struct events *ev, int err)
+{
+	if (ev->values != VALUES_KERNEL ||
+	    (err != EACCES && err != EPERM && err != EINVAL && err != EOPNOTSUPP))
+		return false;
+	ev->attr.config &= ~ev->value_config;
+	ev->value_config = 0;
+	ev->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_RAW;
+	ev->values = VALUES_READ;
+	return true;
+}
+
 static struct rings *open_rings(const struct watch_options *opt)
 {
 	struct perf_event_attr attr = {
@@ -204,10 +270,8 @@ static struct rings *open_rings(const struct watch_options *opt)
 	struct rings *rings = rings_new(RECORD_TYPES);
 	int err = rings_open(rings, &attr, 0);
 
-	if (err) {
-		caps_die_if_refused();
-		die("cannot open a ring buffer: %s", strerror(err));
-	}
+	if (err)
+		refusal_die(&(struct refusal){ .what = REFUSED_RING }, err);
 	rings_map(rings, opt->callers ? RING_PAGES_STACKS : RING_PAGES);
 	return rings;
 }
@@ -425,14 +489,19 @@ struct events *events_open(const struct watch_options *opt, const struct locatio
 	if (opt->record)
 		ev->rings = open_rings(opt);
 	ev->cpus = ev->rings ? rings_cpus(ev->rings) : perf_cpu_map__new_any_cpu();
+	ask_for_values(ev);
+	set_wakeup(ev);
 	err = open_target(ev, t);
-	if (err == ESRCH)
-		die("process %d has exited", t->pid);
-	if (err == EAGAIN)
-		die("process %d starts threads faster than hwbp can attach to them", t->pid);
+	if (forgo_values(ev, err)) {
+		set_wakeup(ev);
+		close_events(ev);
+		rings_discard(ev->rings);
+		err = open_target(ev, t);
+	}
+	if (err == ENOSPC)
+		die_no_register(ev, syms, t, can_share(ev, t));
 	if (err)
-		die_open(opt, &locs[ev->failed], syms, t, err,
-			 err == ENOSPC && can_share(ev, t));
+		die_open(ev, t, err);
 	return ev;
 }
 
@@ -442,6 +511,17 @@ void events_disable(struct events *ev)
 
 	for (i = 0; i < ev->nr_events; i++)
 		perf_evsel__disable(ev->event[i].evsel);
+}
+
+/* Number of accesses that the event of a CPU has left out because they changed nothing */
+static uint64_t count_silent(const struct events *ev, const struct event *event, int cpu)
+{
+	int fd = *(int *)xyarray__entry(event->evsel->fd, cpu, 0);
+	__u64 nr;
+
+	if (!ev->opt->changed || !ev->value_config || ioctl(fd, HW_BREAKPOINT_IOC_SILENT, &nr))
+		return 0;
+	return nr;
 }
 
 static void count_event(const struct events *ev, const struct event *event,
@@ -463,6 +543,7 @@ static void count_event(const struct events *ev, const struct event *event,
 		counts->enabled_ns += values.ena / divisor;
 		counts->running_ns += values.run;
 		counts->lost += values.lost;
+		counts->silent += count_silent(ev, event, cpu);
 	}
 }
 
@@ -512,6 +593,11 @@ void events_close(struct events *ev)
 
 /* ---- records ---- */
 
+enum values events_values(const struct events *ev)
+{
+	return ev->values;
+}
+
 struct rings *events_rings(const struct events *ev)
 {
 	return ev->rings;
@@ -542,12 +628,30 @@ static void parse_stack(const uint64_t *p, const uint64_t *end, struct user_regs
 	user->stack_size = size && p + size / 8 < end ? p[size / 8] : 0;
 }
 
-static bool parse_user_regs(const struct events *ev, const struct perf_event_header *header,
+/* Parse the raw data: its size, and the values. Returns the end of it. */
+static const uint64_t *parse_values(const uint64_t *p, const uint64_t *end, struct hit *hit,
+				    unsigned int len)
+{
+	const uint32_t *size = (const uint32_t *)p;
+	const struct hw_breakpoint_values *values = (const void *)(size + 1);
+	const uint8_t *bytes;
+
+	if (p >= end || p + (*size + sizeof(*size)) / sizeof(*p) > end || *size < sizeof(*values))
+		return end;
+	bytes = values->bytes + values->offset;
+	if (values->len == len && bytes + 2 * len <= (const uint8_t *)(size + 1) + *size) {
+		if (values->flags & HW_BREAKPOINT_BEFORE_KNOWN)
+			hit->before = bytes;
+		if (values->flags & HW_BREAKPOINT_AFTER_KNOWN)
+			hit->after = bytes + len;
+	}
+	return p + (*size + sizeof(*size)) / sizeof(*p);
+}
+
+static bool parse_user_regs(const struct events *ev, const uint64_t *p, const uint64_t *end,
 			    struct user_regs *user)
 {
-	const uint64_t *p = (const uint64_t *)((const struct sample *)(header + 1) + 1);
-	const uint64_t *end = (const uint64_t *)((const char *)header + header->size);
-	uint64_t mask = ev->attr.sample_regs_user, abi = *p++;
+	uint64_t mask = ev->attr.sample_regs_user, abi = p < end ? *p++ : PERF_SAMPLE_REGS_ABI_NONE;
 
 	memset(user, 0, sizeof(*user));
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE || p + __builtin_popcountll(mask) > end)
@@ -574,6 +678,8 @@ static void handle_sample(struct events *ev, const struct perf_event_header *hea
 			  const struct event_ops *ops, void *arg)
 {
 	const struct sample *sample = (const void *)(header + 1);
+	const uint64_t *p = (const uint64_t *)(sample + 1);
+	const uint64_t *end = (const uint64_t *)((const char *)header + header->size);
 	struct user_regs user;
 	struct hit hit = {
 		.time = sample->time,
@@ -586,7 +692,9 @@ static void handle_sample(struct events *ev, const struct perf_event_header *hea
 
 	ev->samples[hit.loc]++;
 	hit.kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-	if (parse_user_regs(ev, header, &user))
+	if (ev->values == VALUES_KERNEL)
+		p = parse_values(p, end, &hit, ev->locs[hit.loc].len);
+	if (parse_user_regs(ev, p, end, &user))
 		hit.user = &user;
 	ops->hit(arg, &hit);
 }
@@ -638,17 +746,19 @@ static void handle_map(const struct perf_event_header *header, const struct even
 	ops->map(arg, r->pid, r->addr, r->len, r->pgoff, r->filename);
 }
 
-/* Argument of handle_record() */
+/* Argument of handle_record(), and the number of records that it got */
 struct consumer {
 	struct events *ev;
 	const struct event_ops *ops;
 	void *arg;
+	size_t nr;
 };
 
 static void handle_record(void *arg, const struct perf_event_header *header)
 {
-	const struct consumer *consumer = arg;
+	struct consumer *consumer = arg;
 
+	consumer->nr++;
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
 		handle_sample(consumer->ev, header, consumer->ops, consumer->arg);
@@ -669,5 +779,6 @@ bool events_drain(struct events *ev, uint64_t until, const struct event_ops *ops
 {
 	struct consumer consumer = { .ev = ev, .ops = ops, .arg = arg };
 
-	return ev->rings && rings_drain(ev->rings, until, handle_record, &consumer);
+	return ev->rings && (rings_drain(ev->rings, until, handle_record, &consumer) ||
+			     consumer.nr);
 }

@@ -44,6 +44,8 @@ struct user_regs {
  * @kernel: the access was made in kernel mode
  * @loc: index of the place
  * @user: registers and stack, NULL if not known
+ * @before: bytes of the place before the access, NULL if not known
+ * @after: and after it
  */
 struct hit {
 	uint64_t time;
@@ -54,6 +56,20 @@ struct hit {
 	bool kernel;
 	size_t loc;
 	const struct user_regs *user;
+	const uint8_t *before;
+	const uint8_t *after;
+};
+
+/**
+ * enum values - where the values of a place before and after a hit come from
+ * @VALUES_NONE: they are not shown
+ * @VALUES_KERNEL: the kernel records them with the hit
+ * @VALUES_READ: hwbp has to read them, see readback.h
+ */
+enum values {
+	VALUES_NONE,
+	VALUES_KERNEL,
+	VALUES_READ,
 };
 
 /* Handlers of records. events_drain() calls them in the order of time. */
@@ -72,12 +88,14 @@ struct event_ops {
  * @running_ns: part of @enabled_ns in which the place had a register
  * @lost: number of hits for which a ring buffer had no room; complete when all records
  *	  have been read
+ * @silent: with --changed, number of accesses that left the place as it was; not in @hits
  */
 struct counts {
 	uint64_t hits;
 	uint64_t enabled_ns;
 	uint64_t running_ns;
 	uint64_t lost;
+	uint64_t silent;
 };
 
 /*
@@ -90,13 +108,15 @@ struct events *events_open(const struct watch_options *opt, const struct locatio
 void events_disable(struct events *ev);
 
 /*
- * Pass all records that are older than @until to @ops. Returns true if younger ones
- * are left.
+ * Pass all records that are older than @until to @ops. Returns true if there were any, or
+ * younger ones.
  */
 bool events_drain(struct events *ev, uint64_t until, const struct event_ops *ops, void *arg);
 
 /* The ring buffers, NULL if hits are only counted. */
 struct rings *events_rings(const struct events *ev);
+
+enum values events_values(const struct events *ev);
 
 /* Fill in @counts of each place. */
 void events_count(struct events *ev, struct counts *counts);

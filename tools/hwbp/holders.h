@@ -6,19 +6,26 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct location;
 struct symbols;
 
-/*
- * Exit with a message: no register is available for @loc in the process @pid, which
- * breakpoints hold the registers, if that can be read, and what to do.
- * @execute: @loc is an instruction; @flexible: its breakpoint is flexible; @can_share: a
- * flexible breakpoint would do.
+/**
+ * struct holders_request - a request for a register that has failed
+ * @pid: the process, 0 for all CPUs
+ * @syms: its symbols, or NULL
+ * @execute: the request is for an instruction
+ * @flexible: it is flexible
+ * @need: number of registers
  */
-void holders_die(const struct location *loc, struct symbols *syms, pid_t pid, bool execute,
-		 bool flexible, bool can_share) __attribute__((noreturn));
+struct holders_request {
+	pid_t pid;
+	struct symbols *syms;
+	bool execute;
+	bool flexible;
+	unsigned int need;
+};
 
-/* The same for @place of the kernel, which is to be watched on all CPUs */
-void holders_die_wide(const char *place, bool execute) __attribute__((noreturn));
+/* Exit with @what, the breakpoints that hold the registers, if they are known, and @advice. */
+void holders_die(const struct holders_request *req, const char *what, const char *advice)
+	__attribute__((noreturn));
 
 #endif

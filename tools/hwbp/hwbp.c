@@ -17,6 +17,10 @@
  *   tls           thread-local variables
  *   expression    evaluate the expression of a PLACE
  *   location      turn PLACE into an address and a length
+ *   value         values of objects by their types
+ *   change        what an access changed in an object
+ *   readback      read values that the kernel does not record
+ *   filter        the expression of --if; filter.y is its grammar, filter.l its words
  *   caps          features of the kernel's breakpoints
  *   events        open breakpoint events and parse their records
  *   rings         ring buffers of events, and sorting of records by time
@@ -28,8 +32,8 @@
  *   report        output of watch and stat
  *   term          colours and a summary on a terminal
  *   slots         parse the list of claims and registers in debugfs
- *   slots_report  output of slots
  *   holders       explain that no register is available
+ *   refusal       explain what the kernel has refused
  *   tracefs       watch events of trace, and those that killed runs have left
  *   text          record changes of kernel text
  *   text_insn     what changed bytes mean

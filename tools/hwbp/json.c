@@ -3,9 +3,11 @@
  * Output for programs: one JSON object per line.  Each line is complete, so a reader
  * can follow the report while it is written.
  */
+#define _GNU_SOURCE
 #include <inttypes.h>
 
 #include "json.h"
+#include "util.h"
 
 /* Length of the UTF-8 sequence at @p, 0 if there is none */
 static size_t utf8_len(const unsigned char *p)
@@ -42,23 +44,34 @@ static size_t put_character(FILE *out, const unsigned char *p)
 	return len ? len : 1;
 }
 
-static void put_text(FILE *out, const char *text)
+static bool is_plain(unsigned char c)
 {
-	const unsigned char *p = (const unsigned char *)text;
-
-	fputc('"', out);
-	while (*p)
-		p += put_character(out, p);
-	fputc('"', out);
+	return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
 }
 
+static void put_text(FILE *out, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text, *plain;
+
+	putc_unlocked('"', out);
+	while (*p) {
+		for (plain = p; is_plain(*p); p++)
+			;
+		fwrite_unlocked(plain, 1, p - plain, out);
+		if (*p)
+			p += put_character(out, p);
+	}
+	putc_unlocked('"', out);
+}
+
+/* A key may be the name of a member, which debug information may give any characters. */
 static void put_key(struct json *json, const char *key)
 {
 	if (json->comma)
-		fputs(", ", json->out);
+		fputs_unlocked(", ", json->out);
 	json->comma = true;
 	put_text(json->out, key);
-	fputs(": ", json->out);
+	fputs_unlocked(": ", json->out);
 }
 
 struct json json_begin(FILE *out, const char *type)
@@ -87,13 +100,34 @@ void json_string(struct json *json, const char *key, const char *value)
 void json_u64(struct json *json, const char *key, uint64_t value)
 {
 	put_key(json, key);
-	fprintf(json->out, "%" PRIu64, value);
+	put_number(json->out, value, 0, 0);
+}
+
+void json_i64(struct json *json, const char *key, int64_t value)
+{
+	put_key(json, key);
+	if (value < 0)
+		putc_unlocked('-', json->out);
+	put_number(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value, 0, 0);
 }
 
 void json_int(struct json *json, const char *key, int value)
 {
+	json_i64(json, key, value);
+}
+
+void json_number(struct json *json, const char *key, const char *number)
+{
 	put_key(json, key);
-	fprintf(json->out, "%d", value);
+	fputs_unlocked(number, json->out);
+}
+
+void json_id(struct json *json, const char *key, int value)
+{
+	if (value < 0)
+		json_string(json, key, NULL);
+	else
+		json_int(json, key, value);
 }
 
 void json_bool(struct json *json, const char *key, bool value)
@@ -123,7 +157,16 @@ void json_bytes(struct json *json, const char *key, const uint8_t *bytes, size_t
 void json_seconds(struct json *json, const char *key, uint64_t ns)
 {
 	put_key(json, key);
-	fprintf(json->out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+	put_number(json->out, ns / 1000000000, 0, 0);
+	putc_unlocked('.', json->out);
+	put_number(json->out, ns % 1000000000, 9, '0');
+}
+
+void json_object_begin(struct json *json, const char *key)
+{
+	put_key(json, key);
+	fputc('{', json->out);
+	json->comma = false;
 }
 
 void json_array_begin(struct json *json, const char *key)

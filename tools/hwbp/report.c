@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "change.h"
 #include "json.h"
 #include "kallsyms.h"
 #include "report.h"
@@ -16,6 +17,7 @@
 #include "util.h"
 
 #define NR_BUCKETS	1024
+#define NR_LINES	256
 #define MAX_CALLERS	32
 
 /* Lines of the summary on a terminal */
@@ -23,6 +25,15 @@
 
 /* Counts are not scaled if a place was watched for at least this part of the time. */
 #define FULL_SHARE	99.9
+
+/*
+ * Values stand behind the source line; on a terminal of fewer columns than VALUE_COLUMNS
+ * both stand in a line of their own, below the name of the thread.
+ */
+#define INSTRUCTION_WIDTH	35
+#define SOURCE_WIDTH		20
+#define VALUE_COLUMNS		120
+#define VALUE_INDENT		13
 
 /* Maximum number of bytes that a processor moves in one iteration of REP MOVS */
 #define STRING_REACH	64
@@ -47,6 +58,26 @@ struct spot {
 	struct place place;
 };
 
+/**
+ * struct line - what lines of hits have behind the time, up to the values
+ * @spot: the instruction
+ * @pid: process
+ * @tid: thread
+ * @cpu: CPU
+ * @comm: name of the thread
+ * @text: the text
+ * @len: its length
+ */
+struct line {
+	const struct spot *spot;
+	pid_t pid;
+	pid_t tid;
+	uint32_t cpu;
+	char comm[16];
+	char *text;
+	size_t len;
+};
+
 struct report {
 	const struct watch_options *opt;
 	FILE *out;
@@ -57,8 +88,12 @@ struct report {
 	int place_width;
 	struct symbols *syms;
 	struct unwinder *unwinder;
+	struct value_format format;
+	enum values values;
+	bool narrow;
 	struct spot *bucket[NR_BUCKETS];
 	struct spot *caller[NR_BUCKETS];
+	struct line line[NR_LINES];
 	uint64_t hits;
 	int signal;
 };
@@ -110,6 +145,20 @@ static void print_place(const struct report *rep, const char *text)
 		fprintf(rep->out, "%-*s  ", rep->place_width, text);
 }
 
+/* Width of the instruction of a hit, which may be the end of a line */
+static int instruction_width(const struct report *rep)
+{
+	return rep->values && rep->narrow ? 0 : INSTRUCTION_WIDTH;
+}
+
+/* Print the source line of a hit, and go to the column of the value if there is one. */
+static void print_source(const struct report *rep, const char *source)
+{
+	if (rep->values && rep->narrow)
+		fprintf(rep->out, "\n%*s", VALUE_INDENT, "");
+	fprintf(rep->out, rep->values ? "%-*s " : "%*s", rep->values ? SOURCE_WIDTH : 0, source);
+}
+
 static void set_locations(struct report *rep, const struct location *locs)
 {
 	size_t i;
@@ -143,6 +192,9 @@ static void json_location(const struct report *rep, const struct location *loc,
 		json_int(&json, "bit_size", loc->bit_size);
 	}
 	json_bool(&json, "multiplexed", rep->opt->flexible);
+	if (rep->values)
+		json_string(&json, "values", rep->values == VALUES_READ ? "read after the hit" :
+									  "recorded");
 	json_int(&json, "pid", t->pid);
 	if (t->tid)
 		json_int(&json, "tid", t->tid);
@@ -158,20 +210,28 @@ static void print_begin(const struct report *rep, const struct target *t)
 		print_location(rep, &rep->locs[i], t);
 	if (rep->opt->flexible)
 		fprintf(rep->out, "multiplexed: each place is watched for a part of the time\n");
+	if (rep->values == VALUES_READ)
+		fprintf(rep->out, "values read after the hit: %s\n",
+			"the program may have written to the place once more by then");
 	if (!rep->opt->record || rep->opt->dry_run)
 		return;
 	fprintf(rep->out, "\n%11s  %-15s %7s %3s  ", "TIME", "COMM", "TID", "CPU");
 	print_place(rep, "PLACE");
-	fprintf(rep->out, "%-35s %s\n", "INSTRUCTION", "SOURCE");
+	fprintf(rep->out, "%-*s ", instruction_width(rep), "INSTRUCTION");
+	print_source(rep, "SOURCE");
+	fprintf(rep->out, "%s\n", rep->values ? "VALUE" : "");
 }
 
 void report_begin(struct report *rep, const struct location *locs, struct symbols *syms,
-		  const struct target *t, uint64_t start)
+		  const struct target *t, enum values values, uint64_t start)
 {
 	size_t i;
 
 	rep->start = start;
 	rep->syms = syms;
+	rep->values = values;
+	rep->narrow = term_width(&rep->term) && term_width(&rep->term) < VALUE_COLUMNS;
+	rep->format = (struct value_format){ .hex = rep->opt->hex, .syms = syms };
 	set_locations(rep, locs);
 	if (rep->opt->callers)
 		rep->unwinder = unwinder_new(syms, t->pid);
@@ -274,10 +334,10 @@ static struct spot *spot_of_caller(struct report *rep, uint64_t ip)
 	return spot;
 }
 
-static void print_instruction(const struct report *rep, const struct place *place)
+static void print_instruction(const struct report *rep, const struct place *place, int width)
 {
-	fprintf(rep->out, "%s%-35s%s %s\n", term_style(&rep->term, STYLE_PLACE), place->where,
-		term_reset(&rep->term), place->source);
+	fprintf(rep->out, "%s%-*s%s ", term_style(&rep->term, STYLE_PLACE), width, place->where,
+		term_reset(&rep->term));
 }
 
 static void print_callers(struct report *rep, const uint64_t *ips, size_t nr)
@@ -290,18 +350,6 @@ static void print_callers(struct report *rep, const uint64_t *ips, size_t nr)
 		fprintf(rep->out, "%*s %-35s %s\n", 43, "by", spot->place.where,
 			spot->place.source);
 	}
-}
-
-static void print_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
-		      const struct spot *spot)
-{
-	uint64_t us = ns / 1000;
-
-	fprintf(rep->out, "%s%4" PRIu64 ".%06" PRIu64 "%s  %-15s %7d %3u  ",
-		term_style(&rep->term, STYLE_WEAK), us / 1000000, us % 1000000,
-		term_reset(&rep->term), comm, hit->tid, hit->cpu);
-	print_place(rep, rep->locs[hit->loc].text);
-	print_instruction(rep, &spot->place);
 }
 
 static void json_place(struct json *json, const struct place *place)
@@ -327,12 +375,20 @@ static void json_callers(struct json *json, struct report *rep, const uint64_t *
 	json_array_end(json);
 }
 
-static void json_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
-		     const struct spot *spot, const uint64_t *ips, size_t nr_ips)
+static void print_line(const struct report *rep, const struct hit *hit, const char *comm,
+		       const struct spot *spot)
 {
-	struct json json = json_begin(rep->out, "hit");
+	fprintf(rep->out, "%s  %-15s %7d %3u  ", term_reset(&rep->term), comm, hit->tid, hit->cpu);
+	print_place(rep, rep->locs[hit->loc].text);
+	print_instruction(rep, &spot->place, instruction_width(rep));
+	print_source(rep, spot->place.source);
+}
 
-	json_seconds(&json, "time", ns);
+static void json_line(const struct report *rep, const struct hit *hit, const char *comm,
+		      const struct spot *spot)
+{
+	struct json json = { .out = rep->out, .comma = true };
+
 	json_string(&json, "comm", comm);
 	json_int(&json, "pid", hit->pid);
 	json_int(&json, "tid", hit->tid);
@@ -341,6 +397,71 @@ static void json_hit(struct report *rep, const struct hit *hit, const char *comm
 	json_address(&json, "ip", hit->ip);
 	json_bool(&json, "kernel", hit->kernel);
 	json_place(&json, &spot->place);
+}
+
+static bool is_line_of(const struct line *line, const struct hit *hit, const char *comm,
+		       const struct spot *spot)
+{
+	return line->spot == spot && line->tid == hit->tid && line->cpu == hit->cpu &&
+	       line->pid == hit->pid && !strcmp(line->comm, comm);
+}
+
+/*
+ * Print all of a hit but time and values. Most hits repeat what an earlier one had: to print it
+ * anew would cost ten times as much as the rest of what hwbp does for a hit.
+ */
+static void put_line(struct report *rep, const struct hit *hit, const char *comm,
+		     const struct spot *spot)
+{
+	struct line *line = &rep->line[(hit->ip ^ hit->tid * 31 ^ hit->cpu * 7) % NR_LINES];
+	FILE *out = rep->out;
+
+	if (!is_line_of(line, hit, comm, spot)) {
+		free(line->text);
+		*line = (struct line){
+			.spot = spot,
+			.pid = hit->pid,
+			.tid = hit->tid,
+			.cpu = hit->cpu,
+		};
+		snprintf(line->comm, sizeof(line->comm), "%s", comm);
+		rep->out = open_memstream(&line->text, &line->len);
+		if (!rep->out)
+			die("out of memory");
+		if (rep->opt->json)
+			json_line(rep, hit, comm, spot);
+		else
+			print_line(rep, hit, comm, spot);
+		fclose(rep->out);
+		rep->out = out;
+	}
+	fwrite_unlocked(line->text, 1, line->len, out);
+}
+
+static void print_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
+		      const struct spot *spot)
+{
+	uint64_t us = ns / 1000;
+
+	fputs_unlocked(term_style(&rep->term, STYLE_WEAK), rep->out);
+	put_number(rep->out, us / 1000000, 4, ' ');
+	putc_unlocked('.', rep->out);
+	put_number(rep->out, us % 1000000, 6, '0');
+	put_line(rep, hit, comm, spot);
+	if (rep->values)
+		change_print(rep->out, &rep->format, &rep->locs[hit->loc], hit->before, hit->after);
+	putc_unlocked('\n', rep->out);
+}
+
+static void json_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
+		     const struct spot *spot, const uint64_t *ips, size_t nr_ips)
+{
+	struct json json = json_begin(rep->out, "hit");
+
+	json_seconds(&json, "time", ns);
+	put_line(rep, hit, comm, spot);
+	if (rep->values)
+		change_json(&json, &rep->format, &rep->locs[hit->loc], hit->before, hit->after);
 	if (rep->unwinder)
 		json_callers(&json, rep, ips, nr_ips);
 	json_end(&json);
@@ -513,7 +634,8 @@ static void print_spot(const struct report *rep, const struct spot *spot, uint64
 	fprintf(rep->out, "%s%11" PRIu64 "%s %7.2f%%  ", term_style(&rep->term, STYLE_STRONG),
 		spot->hits, term_reset(&rep->term), total ? 100.0 * spot->hits / total : 0.0);
 	print_place(rep, rep->locs[spot->loc].text);
-	print_instruction(rep, &spot->place);
+	print_instruction(rep, &spot->place, INSTRUCTION_WIDTH);
+	fprintf(rep->out, "%s\n", spot->place.source);
 }
 
 static void print_spots(const struct report *rep, const struct spot *list, size_t nr)
@@ -532,14 +654,17 @@ static void print_spots(const struct report *rep, const struct spot *list, size_
 		print_spot(rep, &list[i], total);
 }
 
-static uint64_t sum_lost(const struct report *rep, const struct counts *counts)
+static void sum_missing(const struct report *rep, const struct counts *counts, uint64_t *lost,
+			uint64_t *silent)
 {
-	uint64_t lost = 0;
 	size_t i;
 
-	for (i = 0; i < rep->nr_locs; i++)
-		lost += counts[i].lost;
-	return lost;
+	*lost = 0;
+	*silent = 0;
+	for (i = 0; i < rep->nr_locs; i++) {
+		*lost += counts[i].lost;
+		*silent += counts[i].silent;
+	}
 }
 
 static void scale_spots(struct spot *list, size_t nr, const struct counts *counts)
@@ -555,7 +680,9 @@ static void scale_spots(struct spot *list, size_t nr, const struct counts *count
 static void print_places(struct report *rep, const struct counts *counts,
 			 const struct spot *list, size_t nr)
 {
-	uint64_t us = (now_ns() - rep->start) / 1000, lost = sum_lost(rep, counts);
+	uint64_t us = (now_ns() - rep->start) / 1000, lost, silent;
+
+	sum_missing(rep, counts, &lost, &silent);
 
 	fprintf(rep->out, "\n%" PRIu64 " hit%s at %zu place%s in %" PRIu64 ".%03" PRIu64 " s\n",
 		rep->hits, plural(rep->hits), nr, plural(nr), us / 1000000, us / 1000 % 1000);
@@ -565,6 +692,10 @@ static void print_places(struct report *rep, const struct counts *counts,
 	if (lost)
 		fprintf(rep->out, "%" PRIu64 " more hit%s lost: a buffer was full\n", lost,
 			plural(lost));
+	if (silent)
+		fprintf(rep->out, "%" PRIu64 " more access%s %s\n", silent,
+			silent == 1 ? "" : "es", rep->values == VALUES_READ ?
+			"with the same value read after the hit" : "changed nothing");
 }
 
 static void json_spot(const struct report *rep, const struct spot *spot)
@@ -593,6 +724,8 @@ static void json_counts(const struct report *rep, const struct location *loc,
 	json_seconds(&json, "enabled", counts->enabled_ns);
 	json_seconds(&json, "running", counts->running_ns);
 	json_u64(&json, "lost", counts->lost);
+	if (rep->opt->changed)
+		json_u64(&json, "silent", counts->silent);
 	json_end(&json);
 }
 
@@ -658,6 +791,8 @@ static void print_counts(const struct report *rep, const struct location *loc,
 		counts->running_ns / 1e9, share);
 	if (share < FULL_SHARE)
 		fprintf(rep->out, "; scaled: %" PRIu64, scale(counts->hits, counts));
+	if (rep->opt->changed)
+		fprintf(rep->out, "; %" PRIu64 " more changed nothing", counts->silent);
 	fputc('\n', rep->out);
 }
 

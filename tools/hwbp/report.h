@@ -14,9 +14,12 @@ struct report;
 /* Open the output file. Exits with a one-line message on failure. */
 struct report *report_new(const struct watch_options *opt);
 
-/* Print the watched places, the program and the titles of the columns. */
+/*
+ * Print the watched places, the program and the titles of the columns. @values: where the
+ * values of the places come from.
+ */
 void report_begin(struct report *rep, const struct location *locs, struct symbols *syms,
-		  const struct target *t, uint64_t start);
+		  const struct target *t, enum values values, uint64_t start);
 
 void report_hit(struct report *rep, const struct hit *hit, struct tasks *tasks);
 uint64_t report_nr_hits(const struct report *rep);

@@ -32,6 +32,9 @@ enum access {
  * @out: file for the report, NULL for stdout
  * @pid: process to attach to, 0 to launch @cmd
  * @tid: single thread of @pid to watch, 0 for all threads
+ * @changed: --changed: leave out accesses that leave the place as it was
+ * @condition: --if: leave out accesses for which this expression is false, NULL for none
+ * @hex: --hex: show integers in hexadecimal
  * @dry_run: --dry-run: only show the places
  * @cmd: NULL-terminated command to launch, NULL if there is none
  * @thread: --thread: pattern of the names of the threads whose hits are shown, NULL for all
@@ -55,6 +58,9 @@ struct watch_options {
 	const char *out;
 	pid_t pid;
 	pid_t tid;
+	bool changed;
+	const char *condition;
+	bool hex;
 	bool dry_run;
 	char **cmd;
 	const char *thread;

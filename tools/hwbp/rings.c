@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "refusal.h"
 #include "rings.h"
 #include "util.h"
 
@@ -27,11 +28,11 @@
 /* List of the CPUs that are there, online or not */
 #define PRESENT		"/sys/devices/system/cpu/present"
 
-/* A record that was copied out of its ring buffer, to be sorted by time */
+/* A record that was copied out of its ring buffer, to @offset of rings::data, to be sorted */
 struct record {
 	uint64_t time;
 	uint64_t seq;
-	struct perf_event_header *header;
+	size_t offset;
 };
 
 /**
@@ -47,6 +48,11 @@ struct record {
  * @nr_queued: number of @queue
  * @queue_room: capacity of @queue
  * @seq: number of records so far, to keep records of one time in order
+ * @unsorted: @queue has to be sorted
+ * @data: the records of @queue, in any order
+ * @spare: as large as @data
+ * @used: number of bytes of @data in use
+ * @data_room: capacity of @data
  */
 struct rings {
 	uint64_t types;
@@ -60,6 +66,11 @@ struct rings {
 	size_t nr_queued;
 	size_t queue_room;
 	uint64_t seq;
+	bool unsorted;
+	char *data;
+	char *spare;
+	size_t used;
+	size_t data_room;
 };
 
 /* ---- opening ---- */
@@ -150,8 +161,7 @@ size_t rings_map(struct rings *rings, size_t pages)
 		err = perf_evlist__mmap(rings->evlist, pages);
 	}
 	if (err)
-		die("cannot map a ring buffer: %s (see kernel.perf_event_mlock_kb)",
-		    strerror(errno));
+		refusal_die(&(struct refusal){ .what = REFUSED_RING }, errno);
 	perf_evlist__for_each_mmap(rings->evlist, map, false) {
 		GROW(rings->map, rings->nr_maps, rings->maps_room);
 		rings->map[rings->nr_maps++] = map;
@@ -214,11 +224,48 @@ static uint64_t record_time(const struct perf_event_header *header)
 
 static void enqueue(struct rings *rings, const struct perf_event_header *header)
 {
-	struct record record = { .seq = rings->seq++, .time = record_time(header) };
+	struct record record = {
+		.seq = rings->seq++,
+		.time = record_time(header),
+		.offset = rings->used,
+	};
 
-	record.header = memcpy(xresize(NULL, header->size), header, header->size);
+	if (rings->used + header->size > rings->data_room) {
+		rings->data_room = 2 * (rings->data_room + header->size);
+		rings->data = xresize(rings->data, rings->data_room);
+		rings->spare = xresize(rings->spare, rings->data_room);
+	}
+	memcpy(rings->data + rings->used, header, header->size);
+	rings->used += header->size;
+	if (rings->nr_queued && rings->queue[rings->nr_queued - 1].time > record.time)
+		rings->unsorted = true;
 	GROW(rings->queue, rings->nr_queued, rings->queue_room);
 	rings->queue[rings->nr_queued++] = record;
+}
+
+static struct perf_event_header *header_of(const struct rings *rings, const struct record *record)
+{
+	return (void *)(rings->data + record->offset);
+}
+
+/* Remove the first @nr records of the queue. */
+static void dequeue(struct rings *rings, size_t nr)
+{
+	const struct perf_event_header *header;
+	char *data = rings->spare;
+	size_t i;
+
+	rings->nr_queued -= nr;
+	memmove(rings->queue, rings->queue + nr, rings->nr_queued * sizeof(*rings->queue));
+	rings->used = 0;
+	for (i = 0; i < rings->nr_queued; i++) {
+		header = header_of(rings, &rings->queue[i]);
+		memcpy(data + rings->used, header, header->size);
+		rings->queue[i].offset = rings->used;
+		rings->used += header->size;
+	}
+	rings->spare = rings->data;
+	rings->data = data;
 }
 
 static bool is_wanted(const struct rings *rings, const struct perf_event_header *header)
@@ -259,15 +306,13 @@ bool rings_drain(struct rings *rings, uint64_t until,
 
 	for (i = 0; i < rings->nr_maps; i++)
 		empty_ring(rings, rings->map[i]);
-	if (!rings->nr_queued)
-		return false;
-	qsort(rings->queue, rings->nr_queued, sizeof(*rings->queue), by_time);
-	for (nr = 0; nr < rings->nr_queued && rings->queue[nr].time < until; nr++) {
-		handle(arg, rings->queue[nr].header);
-		free(rings->queue[nr].header);
-	}
-	rings->nr_queued -= nr;
-	memmove(rings->queue, rings->queue + nr, rings->nr_queued * sizeof(*rings->queue));
+	if (rings->unsorted)
+		qsort(rings->queue, rings->nr_queued, sizeof(*rings->queue), by_time);
+	rings->unsorted = false;
+	for (nr = 0; nr < rings->nr_queued && rings->queue[nr].time < until; nr++)
+		handle(arg, header_of(rings, &rings->queue[nr]));
+	if (nr)
+		dequeue(rings, nr);
 	return rings->nr_queued > 0;
 }
 
@@ -277,6 +322,6 @@ void rings_discard(struct rings *rings)
 
 	for (i = 0; i < rings->nr_maps; i++)
 		empty_ring(rings, rings->map[i]);
-	while (rings->nr_queued)
-		free(rings->queue[--rings->nr_queued].header);
+	rings->nr_queued = 0;
+	rings->used = 0;
 }

@@ -18,12 +18,12 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -33,32 +33,18 @@
 #define DEBUGFS		"/sys/kernel/debug"
 #define SLOTS_FILE	DEBUGFS "/hw_breakpoint/slots"
 
-#define MAX_FIELDS	24
-
-/* Inode of the initial pid namespace, the same on all machines */
-#define INIT_PID_NS	0xeffffffcU
-
-/* ---- parsing a line ---- */
-
 /**
  * struct line - one line of the file
  * @path: path of the file
  * @number: line number, from 1
- * @text: printable copy of the line, for messages
- * @word: first word
- * @fields: fields; the value of a field without "=" is NULL
- * @nr_fields: number of @fields
+ * @text: the line
+ * @comm: the last field, " comm=..."; the end of @text if there is none
  */
 struct line {
 	const char *path;
 	size_t number;
 	char *text;
-	const char *word;
-	struct {
-		const char *key;
-		const char *value;
-	} fields[MAX_FIELDS];
-	size_t nr_fields;
+	const char *comm;
 };
 
 static void die_line(const struct line *line, const char *what, const char *key)
@@ -67,104 +53,57 @@ static void die_line(const struct line *line, const char *what, const char *key)
 static void die_line(const struct line *line, const char *what, const char *key)
 {
 	die("%s, line %zu: %s%s%s: '%s'", line->path, line->number, what, key, *key ? "=" : "",
-	    line->text);
+	    printable(line->text));
 }
 
-/* Split a line, whose last field may be comm= with spaces. */
-static void split(struct line *line, char *s)
+/* The text behind the name of the first field @key, NULL if there is none */
+static const char *find_field(const struct line *line, const char *key)
 {
-	char *comm = strstr(s, " comm="), *word, *equals, *state;
+	size_t len = strlen(key);
+	const char *s = line->text;
 
-	line->text = printable(xstrdup(s));
-	line->nr_fields = 0;
-	if (comm)
-		*comm++ = '\0';
-	word = strtok_r(s, " ", &state);
-	line->word = word ? word : "";
-	while ((word = strtok_r(NULL, " ", &state)) || comm) {
-		if (line->nr_fields == MAX_FIELDS)
-			die_line(line, "too many fields", "");
-		if (!word) {
-			word = comm;
-			comm = NULL;
-		}
-		equals = strchr(word, '=');
-		if (equals)
-			*equals++ = '\0';
-		line->fields[line->nr_fields].key = word;
-		line->fields[line->nr_fields++].value = equals;
+	while ((s = strstr(s, key)) && s < line->comm) {
+		s += len;
+		if (s - len > line->text && s[-len - 1] == ' ' && strchr("= ", *s))
+			return s;
 	}
+	return NULL;
 }
 
-static bool has_field(const struct line *line, const char *key, const char **value)
+static char *get_value(const struct line *line, const char *key)
 {
-	size_t i;
+	const char *s = find_field(line, key);
 
-	for (i = 0; i < line->nr_fields; i++) {
-		if (!strcmp(line->fields[i].key, key)) {
-			*value = line->fields[i].value;
-			return true;
-		}
-	}
-	return false;
-}
-
-static const char *get_value(const struct line *line, const char *key)
-{
-	const char *value;
-
-	if (!has_field(line, key, &value) || !value)
+	if (!s || *s != '=')
 		die_line(line, "missing ", key);
-	return value;
+	return xasprintf("%.*s", (int)strcspn(s + 1, " "), s + 1);
 }
 
 static uint64_t get_number(const struct line *line, const char *key, int base, uint64_t max)
 {
-	const char *value = get_value(line, key);
+	char *value = get_value(line, key), *end;
 	unsigned long long n;
-	char *end;
 
 	errno = 0;
 	n = strtoull(value, &end, base);
 	if (errno || !isdigit((unsigned char)*value) || *end || n > max)
 		die_line(line, "invalid number in ", key);
+	free(value);
 	return n;
 }
 
 /* Index of the value in @words, which NULL ends */
 static int get_choice(const struct line *line, const char *key, const char *const *words)
 {
-	const char *value = get_value(line, key);
+	char *value = get_value(line, key);
 	int i;
 
-	for (i = 0; words[i]; i++) {
-		if (!strcmp(value, words[i]))
-			return i;
-	}
-	die_line(line, "unknown value of ", key);
-}
-
-/* ---- kinds of lines ---- */
-
-static void parse_class(struct slots *slots, const struct line *line)
-{
-	struct slots_class *class = &slots->classes[slots->nr_classes];
-
-	if (slots->nr_classes == SLOTS_MAX_CLASSES)
-		die_line(line, "too many classes", "");
-	class->name = printable(xstrdup(get_value(line, "name")));
-	class->slots = get_number(line, "slots", 10, INT_MAX);
-	slots->nr_classes++;
-}
-
-static int get_class(const struct slots *slots, const struct line *line)
-{
-	const char *names[SLOTS_MAX_CLASSES + 1] = { NULL };
-	unsigned int i;
-
-	for (i = 0; i < slots->nr_classes; i++)
-		names[i] = slots->classes[i].name;
-	return get_choice(line, "class", names);
+	for (i = 0; words[i] && strcmp(value, words[i]); i++)
+		;
+	if (!words[i])
+		die_line(line, "unknown value of ", key);
+	free(value);
+	return i;
 }
 
 /* Parse the fields that claims and used registers have in common. */
@@ -172,354 +111,221 @@ static void parse_breakpoint(struct holding *h, const struct line *line)
 {
 	static const char *const kinds[] = { "guaranteed", "flexible", NULL };
 	static const char *const types[] = { "r", "w", "rw", "x", NULL };
-	const char *value;
 
 	h->flexible = get_choice(line, "kind", kinds);
-	h->type = (char *)types[get_choice(line, "type", types)];
+	h->type = types[get_choice(line, "type", types)];
 	h->len = get_number(line, "len", 10, INT_MAX);
 	h->address = get_number(line, "addr", 16, UINT64_MAX);
-	h->owner = printable(xstrdup(get_value(line, "owner")));
-	if (!has_field(line, "pid", &value))
+	h->owner = printable(get_value(line, "owner"));
+	if (!find_field(line, "pid"))
 		return;
 	h->pid = get_number(line, "pid", 10, INT_MAX);
-	h->process = has_field(line, "process", &value);
-	h->comm = printable(xstrdup(get_value(line, "comm")));
+	h->process = find_field(line, "process");
+	if (!*line->comm)
+		die_line(line, "missing ", "comm");
+	h->comm = printable(xstrdup(line->comm + strlen(" comm=")));
+}
+
+static void add(struct slots *slots, struct holding h)
+{
+	bool claim = h.kind == HOLDING_CLAIM;
+
+	/* Registers, free or not, are in the order of their numbers. */
+	h.key = xasprintf("%016" PRIx64 " %d %d %08x %08x %016" PRIx64 " %08x %s %s",
+			  h.section + 1, !claim, claim && h.flexible, h.class + 1, h.number + 1U,
+			  h.address, h.len, h.type ? h.type : "", h.owner ? h.owner : "");
+	GROW(slots->all, slots->nr, slots->room);
+	slots->all[slots->nr++] = h;
+}
+
+static void parse_class(struct slots *slots, const struct line *line)
+{
+	if (slots->nr_classes == SLOTS_MAX_CLASSES)
+		die_line(line, "too many classes", "");
+	slots->class[slots->nr_classes] = printable(get_value(line, "name"));
+	slots->registers[slots->nr_classes++] = get_number(line, "slots", 10, INT_MAX);
+}
+
+static void parse_holding(struct slots *slots, const struct line *line, bool claim)
+{
+	struct holding h = { .pid = SLOTS_NO_TASK, .class = slots->nr_classes == 1 ? 0 : -1 };
+	int cpu = SLOTS_ANY_CPU;
+	bool task;
+
+	h.kind = claim ? HOLDING_CLAIM : HOLDING_REGISTER;
+	if (!claim && find_field(line, "free"))
+		h.kind = HOLDING_FREE;
+	else
+		parse_breakpoint(&h, line);
+	task = claim && h.pid != SLOTS_NO_TASK;
+	if (!claim || strcmp(get_value(line, "cpu"), task ? "any" : "all"))
+		cpu = get_number(line, "cpu", 10, INT_MAX);
+	h.weight = claim ? get_number(line, "weight", 10, INT_MAX) : 1;
+	h.number = claim ? cpu : (int)get_number(line, "slot", 10, INT_MAX);
+	if (claim || find_field(line, "class"))
+		h.class = get_choice(line, "class", slots->class);
+	h.section = task ? SLOTS_TASK + h.pid : cpu;
+	add(slots, h);
+	if (task && cpu != SLOTS_ANY_CPU)
+		add(slots, (struct holding){ .kind = HOLDING_NONE, .section = cpu });
 }
 
 static void parse_line(struct slots *slots, const struct line *line)
 {
-	struct holding h = { .cpu = SLOTS_ANY_CPU, .pid = SLOTS_NO_TASK, .weight = 1 };
-	bool claim = !strcmp(line->word, "claim");
-	struct holding_list *list = claim ? &slots->claims : &slots->registers;
-	const char *value;
+	char *word = xasprintf("%.*s", (int)strcspn(line->text, " "), line->text);
 
-	if (!strcmp(line->word, "class")) {
+	if (!strcmp(word, "class"))
 		parse_class(slots, line);
-		return;
-	}
-	if (!claim && strcmp(line->word, "register"))
-		die_line(line, "expected class, claim or register", "");
-	h.free = !claim && has_field(line, "free", &value);
-	if (claim || !h.free)
-		parse_breakpoint(&h, line);
-	if (!claim || strcmp(get_value(line, "cpu"), h.pid == SLOTS_NO_TASK ? "all" : "any"))
-		h.cpu = get_number(line, "cpu", 10, INT_MAX);
-	if (claim)
-		h.weight = get_number(line, "weight", 10, INT_MAX);
+	else if (!strcmp(word, "claim") || !strcmp(word, "register"))
+		parse_holding(slots, line, !strcmp(word, "claim"));
 	else
-		h.slot = get_number(line, "slot", 10, INT_MAX);
-	h.class = slots->nr_classes == 1 ? 0 : -1;
-	if (claim || has_field(line, "class", &value))
-		h.class = get_class(slots, line);
-	GROW(list->entries, list->nr, list->capacity);
-	list->entries[list->nr++] = h;
+		die_line(line, "expected class, claim or register", "");
+	free(word);
 }
 
 /* ---- the file ---- */
 
-static bool is_debugfs(const char *dir)
-{
-	struct statfs fs;
-
-	return !statfs(dir, &fs) && fs.f_type == DEBUGFS_MAGIC;
-}
-
 /* Text for the errno of an attempt to read @path, or the list in debugfs; to be freed */
 static char *unreadable(const char *path, int err)
 {
+	const char *why = strerror(err);
+	struct statfs fs;
+
 	if (path)
-		return xasprintf("cannot read '%s': %s", path, strerror(err));
-	if (err == EACCES || (err == EPERM && geteuid()))
-		return xasprintf("no permission to read %s: this requires root", SLOTS_FILE);
-	if (err == EPERM)
-		return xasprintf("no permission to read %s: the kernel is locked down",
-				 SLOTS_FILE);
-	if (err != ENOENT)
-		return xasprintf("cannot read %s: %s", SLOTS_FILE, strerror(err));
-	if (access(DEBUGFS, F_OK))
+		return xasprintf("cannot read '%s': %s", path, why);
+	if (err == ENOENT && access(DEBUGFS, F_OK))
 		return xasprintf("%s does not exist: %s", DEBUGFS,
 				 "this kernel has no debugfs, or sysfs is not mounted");
-	if (!is_debugfs(DEBUGFS))
+	if (err == ENOENT && (statfs(DEBUGFS, &fs) || fs.f_type != DEBUGFS_MAGIC))
 		return xasprintf("debugfs is not mounted (mount -t debugfs none %s)", DEBUGFS);
-	return xasprintf("this kernel does not list breakpoints: %s does not exist", SLOTS_FILE);
+	if (err == ENOENT)
+		return xasprintf("this kernel does not list breakpoints: %s does not exist",
+				 SLOTS_FILE);
+	if (err == EACCES || err == EPERM)
+		why = err == EACCES || geteuid() ? "this requires root" :
+						   "the kernel is locked down";
+	return xasprintf("no permission to read %s: %s", SLOTS_FILE, why);
 }
 
-static void parse_file(struct slots *slots, const char *path, FILE *f)
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct holding *)a)->key, ((const struct holding *)b)->key);
+}
+
+char *slots_read(struct slots *slots, const char *path)
 {
 	struct line line = { .path = path ? path : SLOTS_FILE };
-	char *text = NULL;
+	FILE *f = fopen(line.path, "re");
+	struct holding *h;
 	size_t size = 0;
 	ssize_t n;
 
-	for (errno = 0; (n = getline(&text, &size, f)) >= 0; errno = 0) {
+	if (!f)
+		return unreadable(path, errno);
+	*slots = (struct slots){ .same_pids = has_initial_pids() };
+	for (errno = 0; (n = getline(&line.text, &size, f)) >= 0; errno = 0) {
 		line.number++;
-		text[strcspn(text, "\n")] = '\0';
-		split(&line, text);
-		/* The part behind a NUL was not parsed. */
+		line.text[strcspn(line.text, "\n")] = '\0';
+		line.comm = strstr(line.text, " comm=");
+		if (!line.comm)
+			line.comm = strchr(line.text, '\0');
+		/* The part behind a NUL would not be parsed. */
 		if (strlen(line.text) + 1 < (size_t)n)
 			die_line(&line, "contains a NUL character", "");
 		parse_line(slots, &line);
-		free(line.text);
 	}
 	if (ferror(f))
 		die("%s", unreadable(path, errno));
 	if (!slots->nr_classes)
 		die("%s lists no registers", line.path);
-	free(text);
-}
-
-/* ---- holders ---- */
-
-static int64_t order_of(uint64_t address)
-{
-	return address ^ 1ULL << 63;
-}
-
-static int compare(const int64_t *x, const int64_t *y, size_t nr)
-{
-	size_t i;
-
-	for (i = 0; i < nr; i++) {
-		if (x[i] != y[i])
-			return x[i] < y[i] ? -1 : 1;
-	}
-	return 0;
-}
-
-#define COMPARE(x, y) compare(x, y, sizeof(x) / sizeof((x)[0]))
-
-/*
- * All CPUs, then CPUs, then tasks; for each, guaranteed claims before flexible ones. Claims
- * of a CPU are grouped by CPU; the CPU of a task's claim matters less.
- */
-static void claim_keys(const struct holding *h, int64_t keys[7])
-{
-	keys[0] = h->pid;
-	keys[1] = h->pid == SLOTS_NO_TASK ? h->cpu : 0;
-	keys[2] = h->flexible;
-	keys[3] = h->class;
-	keys[4] = h->cpu;
-	keys[5] = order_of(h->address);
-	keys[6] = h->len;
-}
-
-static int by_holder(const void *a, const void *b)
-{
-	const struct holding *x = a, *y = b;
-	int64_t x_keys[7], y_keys[7];
-	int diff;
-
-	claim_keys(x, x_keys);
-	claim_keys(y, y_keys);
-	diff = COMPARE(x_keys, y_keys);
-	if (!diff)
-		diff = strcmp(x->type, y->type);
-	return diff ? diff : strcmp(x->owner, y->owner);
-}
-
-static int by_slot(const void *a, const void *b)
-{
-	const struct holding *x = a, *y = b;
-	const int64_t x_keys[] = { x->cpu, x->class, x->slot };
-	const int64_t y_keys[] = { y->cpu, y->class, y->slot };
-
-	return COMPARE(x_keys, y_keys);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-static int by_pid_and_cpu(const void *a, const void *b)
-{
-	const struct holder *x = a, *y = b;
-	const int64_t x_keys[] = { x->pid, x->cpu }, y_keys[] = { y->pid, y->cpu };
-
-	return COMPARE(x_keys, y_keys);
-}
-
-const struct holder *slots_holder(const struct slots *slots, pid_t pid, int cpu)
-{
-	struct holder key = { .pid = pid, .cpu = pid == SLOTS_NO_TASK ? cpu : SLOTS_ANY_CPU };
-
-	if (!slots->nr_holders)
-		return NULL;
-	return bsearch(&key, slots->holders, slots->nr_holders, sizeof(key), by_pid_and_cpu);
-}
-
-static void sort_list(struct holding_list *list, int (*order)(const void *, const void *))
-{
-	if (list->nr)
-		qsort(list->entries, list->nr, sizeof(*list->entries), order);
-}
-
-/* Find the parts of the sorted claims that belong to one holder. */
-static void find_holders(struct slots *slots)
-{
-	bool same_pids = slots_same_pids();
-	struct holder next, *last = NULL;
-	size_t i, capacity = 0;
-
-	for (i = 0; i < slots->claims.nr; i++) {
-		struct holding *h = &slots->claims.entries[i];
-
-		next = (struct holder){ .pid = h->pid, .cpu = h->cpu, .claims = h };
-		if (h->pid != SLOTS_NO_TASK)
-			next.cpu = SLOTS_ANY_CPU;
-		if (!last || by_pid_and_cpu(last, &next)) {
-			next.process = slots_process_of(h->pid, same_pids && h->pid > 0);
-			GROW(slots->holders, slots->nr_holders, capacity);
-			last = &slots->holders[slots->nr_holders++];
-			*last = next;
-		}
-		last->nr++;
-	}
-}
-
-static void find_cpus(struct slots *slots)
-{
-	const struct holding_list *lists[] = { &slots->claims, &slots->registers };
-	size_t i, j, kept = 0, capacity = 0;
-
-	for (i = 0; i < 2; i++) {
-		for (j = 0; j < lists[i]->nr; j++) {
-			const struct holding *h = &lists[i]->entries[j];
-
-			if (h->cpu == SLOTS_ANY_CPU)
-				continue;
-			GROW(slots->cpus, slots->nr_cpus, capacity);
-			slots->cpus[slots->nr_cpus++] = h->cpu;
-		}
-	}
-	if (slots->nr_cpus)
-		qsort(slots->cpus, slots->nr_cpus, sizeof(int), by_number);
-	for (i = 0; i < slots->nr_cpus; i++) {
-		if (!kept || slots->cpus[kept - 1] != slots->cpus[i])
-			slots->cpus[kept++] = slots->cpus[i];
-	}
-	slots->nr_cpus = kept;
-}
-
-char *slots_read(struct slots *slots, const char *path)
-{
-	FILE *f = fopen(path ? path : SLOTS_FILE, "re");
-
-	if (!f)
-		return unreadable(path, errno);
-	memset(slots, 0, sizeof(*slots));
-	parse_file(slots, path, f);
+	free(line.text);
 	fclose(f);
-	sort_list(&slots->claims, by_holder);
-	sort_list(&slots->registers, by_slot);
-	find_holders(slots);
-	find_cpus(slots);
+	if (slots->nr)
+		qsort(slots->all, slots->nr, sizeof(*slots->all), by_key);
+	for (h = slots->all; h < slots->all + slots->nr; h++) {
+		if (h > slots->all && h->pid == h[-1].pid)
+			h->tgid = h[-1].tgid;
+		else
+			h->tgid = slots->same_pids && h->pid > 0 ? read_status(h->pid, "Tgid") : 0;
+		if (h->tgid <= 0)
+			h->tgid = h->pid;
+	}
 	return NULL;
 }
 
 /* ---- queries ---- */
 
-static void for_each_of(const struct holder *holder, int cpu, int class, bool process,
-			void (*func)(struct holding *claim, void *arg), void *arg)
+struct holding *slots_find(const struct slots *slots, int64_t section)
 {
-	size_t i;
+	size_t low = 0, high = slots->nr, middle;
 
-	for (i = 0; holder && i < holder->nr; i++) {
-		struct holding *h = &holder->claims[i];
-
-		if (h->class == class && (h->cpu == SLOTS_ANY_CPU || h->cpu == cpu) &&
-		    (h->process || !process))
-			func(h, arg);
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (slots->all[middle].section < section)
+			low = middle + 1;
+		else
+			high = middle;
 	}
+	return slots->all + low;
 }
 
-void slots_for_each_claim(const struct slots *slots, int cpu, const struct holder *task,
-			  int class, void (*func)(struct holding *claim, void *arg), void *arg)
+static bool needs_register(const struct holding *h, int cpu, int class)
 {
-	for_each_of(slots_holder(slots, SLOTS_NO_TASK, SLOTS_ANY_CPU), cpu, class, false, func,
-		    arg);
-	for_each_of(slots_holder(slots, SLOTS_NO_TASK, cpu), cpu, class, false, func, arg);
-	for_each_of(task, cpu, class, false, func, arg);
-	if (task && task->process != task->pid)
-		for_each_of(slots_holder(slots, task->process, 0), cpu, class, true, func, arg);
-}
-
-struct sum {
-	uint64_t guaranteed;
-	bool flexible;
-};
-
-static void add_up(struct holding *claim, void *arg)
-{
-	struct sum *sum = arg;
-
-	if (claim->flexible)
-		sum->flexible = true;
-	else
-		sum->guaranteed += claim->weight;
+	return h->kind == HOLDING_CLAIM && h->class == class &&
+	       (h->number == SLOTS_ANY_CPU || h->number == cpu);
 }
 
 /* The kernel's rule: all flexible claims that can meet on a CPU count as one register. */
-bool slots_full(const struct slots *slots, int cpu, const struct holder *task, int class,
-		bool flexible)
+bool slots_full(const struct slots *slots, int cpu, const struct holding *task, int class,
+		unsigned int need, bool flexible, bool choose)
 {
-	struct sum sum = { 0 };
+	/* Claims for all threads are with the main thread. */
+	const int64_t sections[] = { SLOTS_ANY_CPU, cpu, task ? task->section : 0,
+				     task ? SLOTS_TASK + task->tgid : 0 };
+	size_t i, nr = !task ? 2 : task->tgid == task->pid ? 3 : 4;
+	uint64_t guaranteed = 0, shared = 0;
+	struct holding *h;
+	int pass;
 
-	slots_for_each_claim(slots, cpu, task, class, add_up, &sum);
-	return sum.guaranteed + (sum.flexible && !flexible) >= slots->classes[class].slots;
+	for (pass = 0; pass <= choose; pass++) {
+		for (i = 0; i < nr; i++) {
+			for (h = slots_find(slots, sections[i]);
+			     h < slots->all + slots->nr && h->section == sections[i]; h++) {
+				if (!needs_register(h, cpu, class) || (i == 3 && !h->process))
+					continue;
+				h->chosen |= pass && !(h->flexible && flexible);
+				guaranteed += pass || h->flexible ? 0 : h->weight;
+				shared |= h->flexible && !flexible;
+			}
+		}
+		if (guaranteed + shared + need <= slots->registers[class])
+			return false;
+	}
+	return true;
 }
 
-/* ---- tasks and owners ---- */
-
-bool slots_same_pids(void)
+char *slots_owner(const struct slots *slots, const struct holding *h)
 {
-	struct stat st;
-
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
-}
-
-pid_t slots_process_of(pid_t pid, bool same_pids)
-{
-	long process = same_pids ? read_status(pid, "Tgid") : -1;
-
-	return process > 0 ? process : pid;
-}
-
-/* "456 (hwbp)", or "456" if the task has exited */
-static char *task_text(const char *pid, bool same_pids)
-{
-	char *name = xasprintf("/proc/%s/comm", pid);
-	char *comm = same_pids ? read_line_of(name) : NULL;
-	char *text = comm ? xasprintf("%s (%s)", pid, printable(comm)) : xstrdup(pid);
-
-	free(name);
-	free(comm);
-	return text;
-}
-
-static bool is_pid(const char *s)
-{
-	return *s && !s[strspn(s, "0123456789")];
-}
-
-char *slots_owner_text(const char *owner, bool same_pids)
-{
-	const char *colon = strchr(owner, ':'), *who = colon ? colon + 1 : "";
-	bool known = colon && strcmp(who, "-");
-	char *task, *text;
+	const char *colon = strchr(h->owner, ':'), *who = colon ? colon + 1 : "";
+	char *path, *comm, *text;
 
 	/* A handler, or the name of a kernel-wide breakpoint */
-	if (!strncmp(owner, "kernel:", 7))
-		return known ? xasprintf(strchr(who, '/') ? "kernel %s" : "kernel %s()", who) :
-			       xstrdup("kernel");
-	if (!strcmp(owner, "perf:-"))
+	if (!strcmp(h->owner, "kernel:-"))
+		return xstrdup("kernel");
+	if (!strncmp(h->owner, "kernel:", 7))
+		return xasprintf("kernel %s%s", who, strchr(who, '/') ? "" : "()");
+	if (!strcmp(h->owner, "perf:-"))
 		return xstrdup("perf, opener has exited");
-	if (!strcmp(owner, "ptrace:-"))
+	if (!strcmp(h->owner, "ptrace:-"))
 		return xstrdup("ptrace, no tracer now");
-	if (!is_pid(who))
-		return xstrdup(owner);
-	task = task_text(who, same_pids);
-	text = xasprintf("%.*s %s", (int)(colon - owner), owner, task);
-	free(task);
+	if (!*who || who[strspn(who, "0123456789")])
+		return xstrdup(h->owner);
+	/* A task that has exited has no name. */
+	path = xasprintf("/proc/%s/comm", who);
+	comm = slots->same_pids ? read_line_of(path) : NULL;
+	text = xasprintf("%.*s %s%s%s%s", (int)(colon - h->owner), h->owner, who,
+			 comm ? " (" : "", comm ? printable(comm) : "", comm ? ")" : "");
+	free(path);
+	free(comm);
 	return text;
 }

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "refusal.h"
 #include "symbols.h"
 #include "tasks.h"
 #include "util.h"
@@ -333,14 +334,8 @@ static void die_without_maps(pid_t pid, int err)
 		die("process %d has no program: no executable file is mapped", pid);
 	case ENOEXEC:
 		die("none of the files that process %d has mapped can be read", pid);
-	case ENOENT:
-	case ESRCH:
-		die("process %d has no program: it has exited or is a kernel thread", pid);
-	case EACCES:
-	case EPERM:
-		die("no permission to read the maps of process %d: %s", pid, strerror(err));
 	default:
-		die("cannot read the maps of process %d: %s", pid, strerror(err));
+		refusal_die(&(struct refusal){ .what = REFUSED_MAPS, .pid = pid }, err);
 	}
 }
 

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "refusal.h"
 #include "target.h"
 #include "util.h"
 
@@ -119,8 +120,8 @@ static char *script_interpreter(const char *file)
 	return path;
 }
 
-/* The dynamic loader of a program, NULL if there is none; to be freed */
-static char *elf_interpreter(const char *file)
+/* The dynamic loader of a program, NULL if there is none; to be freed. @is32: its class */
+static char *elf_interpreter(const char *file, bool *is32)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 	char *path = NULL;
@@ -130,6 +131,7 @@ static char *elf_interpreter(const char *file)
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
+	*is32 = elf && gelf_getclass(elf) == ELFCLASS32;
 	if (!elf || elf_getphdrnum(elf, &nr))
 		nr = 0;
 	for (i = 0; i < nr && !path; i++) {
@@ -150,12 +152,13 @@ static char *elf_interpreter(const char *file)
 static void die_without_interpreter(const char *name)
 {
 	char *file = find_command(name), *interpreter = script_interpreter(file);
+	bool is32 = false;
 
 	if (!interpreter)
-		interpreter = elf_interpreter(file);
+		interpreter = elf_interpreter(file, &is32);
 	if (interpreter && access(interpreter, F_OK))
-		die_status(EXIT_NO_COMMAND, "cannot run '%s': its interpreter %s does not exist",
-			   name, printable(interpreter));
+		die_status(EXIT_NO_COMMAND, "cannot run '%s'%s: its interpreter %s does not exist",
+			   name, is32 ? ", a 32-bit program" : "", printable(interpreter));
 	free(interpreter);
 	free(file);
 }
@@ -227,7 +230,7 @@ void target_launch(struct target *t, char **cmd)
 	unreleased = t->pid;
 	atexit(kill_unreleased);
 	if (ptrace(PTRACE_SEIZE, t->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL))
-		die("no permission to trace '%s' (ptrace: %s)", cmd[0], strerror(errno));
+		refusal_die(&(struct refusal){ .what = REFUSED_TRACE, .pid = t->pid }, errno);
 	if (write(go[1], "", 1) != 1)
 		die("pipe: %s", strerror(errno));
 	close(go[1]);

@@ -56,6 +56,13 @@ static bool get_size(const struct term *term, struct winsize *size)
 	return !ioctl(fileno(term->out), TIOCGWINSZ, size) && size->ws_row && size->ws_col;
 }
 
+unsigned int term_width(const struct term *term)
+{
+	struct winsize size;
+
+	return term->live && get_size(term, &size) ? size.ws_col : 0;
+}
+
 unsigned int term_room(const struct term *term, unsigned int wanted)
 {
 	struct winsize size;

@@ -34,6 +34,9 @@ void term_init(struct term *term, FILE *out, bool plain);
 const char *term_style(const struct term *term, const char *style);
 const char *term_reset(const struct term *term);
 
+/* Width in columns, 0 if the output is not a capable terminal */
+unsigned int term_width(const struct term *term);
+
 /* Number of lines that a summary may have, at most @wanted */
 unsigned int term_room(const struct term *term, unsigned int wanted);
 

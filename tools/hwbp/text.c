@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "caps.h"
+#include "refusal.h"
 #include "rings.h"
 #include "text.h"
 #include "util.h"
@@ -31,38 +32,6 @@ struct text {
 };
 
 #define READ_FORMAT	(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST)
-
-/* ---- error messages ---- */
-
-static void die_no_permission(const struct text_options *opt)
-{
-	long paranoid = read_paranoid();
-
-	if (opt->areas)
-		die("no permission to record areas of kernel text: requires CAP_PERFMON");
-	if (paranoid > 0)
-		die("no permission to record on all CPUs: %s 0 or less (it is %ld)",
-		    "requires CAP_PERFMON or a kernel.perf_event_paranoid of", paranoid);
-	die("no permission to record on all CPUs: denied by a security module or lockdown");
-}
-
-static void die_open(const struct text_options *opt, int err)
-{
-	switch (err) {
-	case EACCES:
-	case EPERM:
-	case ENOSYS:
-		caps_die_if_refused();
-		die_no_permission(opt);
-		break;
-	case EINVAL:
-		die("this kernel does not record changes of its text (attr.text_poke)");
-	case EMFILE:
-		die("too many open files: each CPU needs one (see ulimit -n)");
-	default:
-		die("cannot record changes of kernel text: %s", strerror(err));
-	}
-}
 
 /* ---- opening ---- */
 
@@ -121,7 +90,7 @@ struct text *text_open(const struct text_options *opt)
 	text->rings = rings_new(RECORD_TYPES);
 	err = rings_open(text->rings, &attr, -1);
 	if (err)
-		die_open(opt, err);
+		refusal_die(&(struct refusal){ .what = REFUSED_TEXT, .areas = opt->areas }, err);
 	wanted = ring_pages(opt, rings_nr(text->rings));
 	pages = rings_map(text->rings, wanted);
 	if (opt->ring_mb && pages < wanted)

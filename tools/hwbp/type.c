@@ -8,6 +8,21 @@
 #include "type.h"
 #include "util.h"
 
+/* No program nests types as deep. Debug information with a cycle would do so without end. */
+#define MAX_DEPTH	256
+
+/**
+ * struct nest - a type that is being read
+ * @outer: the type that it is a part of, NULL if it is none
+ * @die: address of its DIE
+ */
+struct nest {
+	const struct nest *outer;
+	const void *die;
+};
+
+static const struct nest *innermost;
+
 static uint64_t number(Dwarf_Die *die, unsigned int name, uint64_t missing)
 {
 	Dwarf_Attribute attr;
@@ -48,7 +63,7 @@ static const char *keyword(Dwarf_Die *die)
 	}
 }
 
-static char *type_text(Dwarf_Die *die)
+static char *type_text(Dwarf_Die *die, unsigned int depth)
 {
 	const char *name = dwarf_diename(die);
 	char *inner, *text;
@@ -56,7 +71,10 @@ static char *type_text(Dwarf_Die *die)
 
 	if (name)
 		return xasprintf("%s%s", keyword(die), name);
-	inner = referred(die, &target) ? type_text(&target) : xstrdup("void");
+	if (depth < MAX_DEPTH && referred(die, &target))
+		inner = type_text(&target, depth + 1);
+	else
+		inner = xstrdup("void");
 	switch (dwarf_tag(die)) {
 	case DW_TAG_pointer_type:
 		text = xasprintf("%s%s*", inner, inner[strlen(inner) - 1] == '*' ? "" : " ");
@@ -83,23 +101,40 @@ static char *type_text(Dwarf_Die *die)
 
 /* ---- members ---- */
 
+/* Returns true if @nr bits from bit @first of a byte are an integer of at most 16 bytes. */
+static bool is_bit_field(const struct type *type, uint64_t first, uint64_t nr)
+{
+	switch (type->kind) {
+	case TYPE_INT:
+	case TYPE_BOOL:
+	case TYPE_CHAR:
+	case TYPE_ENUM:
+		return type->size <= 16 && nr <= 128 && first + nr <= 128;
+	default:
+		return false;
+	}
+}
+
 static void read_place(struct type_member *member, Dwarf_Die *die)
 {
 	uint64_t offset = number(die, DW_AT_data_member_location, 0), first;
+	uint64_t nr = number(die, DW_AT_bit_size, 0);
 
 	member->offset = offset;
-	member->bit_size = number(die, DW_AT_bit_size, 0);
-	if (!member->bit_size)
+	if (!nr)
 		return;
 	if (dwarf_hasattr(die, DW_AT_data_bit_offset)) {
 		first = number(die, DW_AT_data_bit_offset, 0);
 	} else {
 		/* DWARF 3 counts from the most significant bit of the storage unit. */
 		first = 8 * (offset + number(die, DW_AT_byte_size, member->type->size)) -
-			number(die, DW_AT_bit_offset, 0) - member->bit_size;
+			number(die, DW_AT_bit_offset, 0) - nr;
 	}
 	member->offset = first / 8;
+	if (!is_bit_field(member->type, first % 8, nr))
+		return;
 	member->bit_offset = first % 8;
+	member->bit_size = nr;
 }
 
 static void read_members(struct type *type, Dwarf_Die *die)
@@ -191,16 +226,16 @@ static uint64_t range_length(Dwarf_Die *range)
 }
 
 /* An array of more than one dimension is an array of arrays. */
-static struct type *new_array(struct type *element, Dwarf_Die *range)
+static struct type *new_array(struct type *element, Dwarf_Die *range, unsigned int depth)
 {
 	struct type *type = xzalloc(sizeof(*type));
 	Dwarf_Die next = *range;
 	const char *bracket;
 
-	while (!dwarf_siblingof(&next, &next)) {
+	while (depth < MAX_DEPTH && !dwarf_siblingof(&next, &next)) {
 		if (dwarf_tag(&next) != DW_TAG_subrange_type)
 			continue;
-		element = new_array(element, &next);
+		element = new_array(element, &next, depth + 1);
 		break;
 	}
 	type->kind = TYPE_ARRAY;
@@ -225,7 +260,7 @@ static struct type *read_array(Dwarf_Die *die)
 		return NULL;
 	do {
 		if (dwarf_tag(&range) == DW_TAG_subrange_type)
-			return new_array(element, &range);
+			return new_array(element, &range, 0);
 	} while (!dwarf_siblingof(&range, &range));
 	return NULL;
 }
@@ -233,8 +268,8 @@ static struct type *read_array(Dwarf_Die *die)
 static void read_base(struct type *type, Dwarf_Die *die)
 {
 	uint64_t encoding = number(die, DW_AT_encoding, 0);
+	const char *name = dwarf_diename(die);
 
-	type->kind = TYPE_INT;
 	switch (encoding) {
 	case DW_ATE_boolean:
 		type->kind = TYPE_BOOL;
@@ -244,8 +279,16 @@ static void read_base(struct type *type, Dwarf_Die *die)
 		break;
 	case DW_ATE_signed_char:
 	case DW_ATE_unsigned_char:
+		/* "unsigned char" and "signed char" are small numbers, such as uint8_t. */
+		type->kind = name && strstr(name, "signed") ? TYPE_INT : TYPE_CHAR;
+		break;
 	case DW_ATE_UTF:
 		type->kind = TYPE_CHAR;
+		break;
+	case DW_ATE_address:
+	case DW_ATE_signed:
+	case DW_ATE_unsigned:
+		type->kind = TYPE_INT;
 		break;
 	}
 	type->is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
@@ -280,6 +323,7 @@ static void read_kind(struct type *type, Dwarf_Die *die)
 	case DW_TAG_class_type:
 		type->kind = TYPE_STRUCT;
 		type->declared = dwarf_hasattr(die, DW_AT_declaration);
+		type->is_union = dwarf_tag(die) == DW_TAG_union_type;
 		read_members(type, die);
 		break;
 	case DW_TAG_subroutine_type:
@@ -288,30 +332,55 @@ static void read_kind(struct type *type, Dwarf_Die *die)
 	}
 }
 
-struct type *type_new(Dwarf_Die *die)
+static struct type *read_type(Dwarf_Die *die, Dwarf_Die *peeled)
 {
 	struct type *type;
-	Dwarf_Die peeled;
 	Dwarf_Word size;
 
-	if (dwarf_peel_type(die, &peeled))
-		return NULL;
-	if (dwarf_tag(&peeled) == DW_TAG_array_type) {
-		type = read_array(&peeled);
+	if (dwarf_tag(peeled) == DW_TAG_array_type) {
+		type = read_array(peeled);
 		if (type)
 			return type;
 	}
 	type = xzalloc(sizeof(*type));
-	type->name = type_text(die);
-	type->size = dwarf_aggregate_size(&peeled, &size) ? 0 : size;
-	read_kind(type, &peeled);
+	type->name = type_text(die, 0);
+	type->size = dwarf_aggregate_size(peeled, &size) ? 0 : size;
+	read_kind(type, peeled);
 	if (!type->size && (type->kind == TYPE_POINTER || type->kind == TYPE_REFERENCE)) {
 		Dwarf_Die cu;
 		uint8_t address_size = sizeof(void *);
 
-		dwarf_diecu(&peeled, &cu, &address_size, NULL);
+		dwarf_diecu(peeled, &cu, &address_size, NULL);
 		type->size = address_size;
 	}
+	return type;
+}
+
+/* Returns true if a type may be a part of the types that are being read: it is none of them. */
+static bool may_nest(const void *die)
+{
+	const struct nest *nest;
+	unsigned int depth = 0;
+
+	for (nest = innermost; nest; nest = nest->outer) {
+		if (nest->die == die || ++depth == MAX_DEPTH)
+			return false;
+	}
+	return true;
+}
+
+struct type *type_new(Dwarf_Die *die)
+{
+	struct nest nest = { .outer = innermost };
+	struct type *type;
+	Dwarf_Die peeled;
+
+	if (dwarf_peel_type(die, &peeled) || !may_nest(peeled.addr))
+		return NULL;
+	nest.die = peeled.addr;
+	innermost = &nest;
+	type = read_type(die, &peeled);
+	innermost = nest.outer;
 	return type;
 }
 
@@ -343,7 +412,7 @@ struct type *type_builtin(const char *name, uint64_t long_size)
 		bool is_signed;
 	} builtin[] = {
 		{ "char", TYPE_CHAR, 1, true },
-		{ "char unsigned", TYPE_CHAR, 1, false },
+		{ "char unsigned", TYPE_INT, 1, false },
 		{ "short", TYPE_INT, 2, true },
 		{ "short unsigned", TYPE_INT, 2, false },
 		{ "int", TYPE_INT, 4, true },

@@ -60,7 +60,8 @@ struct type_enumerator {
  * @element: type of the elements of an array
  * @nr: number of elements, 0 if not known
  * @target: type that a pointer or reference points at, see type_target()
- * @declared: only declared here, see debuginfo_define()
+ * @declared: only declared: another file may define it
+ * @is_union: the members are the same bytes
  *
  * It does not refer to the debug information, save @target, which type_target() uses.
  */
@@ -77,9 +78,10 @@ struct type {
 	uint64_t nr;
 	Dwarf_Die target;
 	bool declared;
+	bool is_union;
 };
 
-/* The type that a DIE of a type describes. It is never freed. */
+/* The type that a DIE of a type describes, NULL if it contains itself. It is never freed. */
 struct type *type_new(Dwarf_Die *die);
 
 /* The type of a DIE of a variable or member, NULL if it has none */

@@ -6,6 +6,7 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,9 @@
 
 /* Size of the buffer of a report in bytes; a line is much shorter. */
 #define OUTPUT_BUFFER	65536
+
+/* Inode of the initial pid namespace, the same on all machines */
+#define INIT_PID_NS	0xeffffffcU
 
 static void message(const char *prefix, const char *fmt, va_list ap)
 {
@@ -149,6 +153,21 @@ void flush_output(FILE *out)
 		die("cannot write the report: %s", strerror(errno));
 }
 
+void put_number(FILE *out, uint64_t n, int width, char pad)
+{
+	char digits[20];
+	int nr = 0;
+
+	do {
+		digits[nr++] = '0' + n % 10;
+		n /= 10;
+	} while (n);
+	for (; width > nr; width--)
+		putc_unlocked(pad, out);
+	while (nr)
+		putc_unlocked(digits[--nr], out);
+}
+
 long read_paranoid(void)
 {
 	char *line = read_line_of("/proc/sys/kernel/perf_event_paranoid");
@@ -158,22 +177,37 @@ long read_paranoid(void)
 	return level;
 }
 
-long read_status(pid_t pid, const char *field)
+char *read_status_text(pid_t pid, const char *field)
 {
-	char *name = xasprintf("/proc/%d/status", pid);
+	char *name = xasprintf("/proc/%d/status", pid), *text = NULL;
 	FILE *f = fopen(name, "re");
 	size_t len = strlen(field);
 	char line[256];
-	long n = -1;
 
-	while (f && n < 0 && fgets(line, sizeof(line), f)) {
+	while (f && !text && fgets(line, sizeof(line), f)) {
 		if (!strncmp(line, field, len) && line[len] == ':')
-			n = atol(line + len + 1);
+			text = xstrdup(line + len + 1 + strspn(line + len + 1, " \t"));
 	}
 	if (f)
 		fclose(f);
 	free(name);
+	return text;
+}
+
+long read_status(pid_t pid, const char *field)
+{
+	char *text = read_status_text(pid, field);
+	long n = text ? atol(text) : -1;
+
+	free(text);
 	return n;
+}
+
+bool has_initial_pids(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == INIT_PID_NS;
 }
 
 bool has_seccomp_filter(void)

@@ -67,11 +67,19 @@ void flush_half_full_output(FILE *out);
 /* Flush @out. Exits with a one-line message if this or an earlier write failed. */
 void flush_output(FILE *out);
 
+/* Print a number that is padded on its left to @width characters, cheaper than fprintf(). */
+void put_number(FILE *out, uint64_t n, int width, char pad);
+
 /* Value of kernel.perf_event_paranoid, 2 if it cannot be read */
 long read_paranoid(void);
 
-/* The number that follows "@field:" in /proc/@pid/status, -1 if there is none */
+/* What follows "@field:" in /proc/@pid/status, NULL if there is none; to be freed */
+char *read_status_text(pid_t pid, const char *field);
+/* The same as a number, -1 if there is none */
 long read_status(pid_t pid, const char *field);
+
+/* Returns true if hwbp is in the initial pid namespace, whose pids the kernel prints. */
+bool has_initial_pids(void);
 
 /* Returns true if a seccomp filter may refuse system calls of hwbp, as in a container. */
 bool has_seccomp_filter(void);

@@ -17,7 +17,6 @@
 #include "json.h"
 #include "loop.h"
 #include "options.h"
-#include "slots.h"
 #include "tracefs.h"
 #include "util.h"
 #include "verb.h"
@@ -169,7 +168,9 @@ static void fail(const struct trace *t, const char *dir, const char *what, int e
 
 	remove_all(t);
 	if (err == ENOSPC)
-		holders_die_wide(t->spec, t->spec[0] == 'x');
+		holders_die(&(struct holders_request){ .execute = t->spec[0] == 'x', .need = 1 },
+			    xasprintf("%s: no debug register available on all CPUs", t->spec),
+			    "close one of these: a watch event takes a register of each CPU");
 	if (says)
 		die("%s: %s (%s)", what, says, strerror(err));
 	die("%s: %s", what, strerror(err));
@@ -239,7 +240,9 @@ static void define_event(struct trace *t)
 static bool is_option(const char *text, size_t len)
 {
 	return isdigit((unsigned char)text[0]) || !strncmp(text, "count=", strlen("count=")) ||
+	       !strncmp(text, "timeout=", strlen("timeout=")) ||
 	       (len == strlen("this_cpu") && !strncmp(text, "this_cpu", len)) ||
+	       (len == strlen("evict") && !strncmp(text, "evict", len)) ||
 	       (len == strlen("unlimited") && !strncmp(text, "unlimited", len));
 }
 
@@ -254,8 +257,12 @@ static int field_len(const char *rest)
 	return is_option(rest + 1, len) ? 0 : 1 + len;
 }
 
-/* @where is GROUP:NAME[:FIELD][:OPTION...][ if FILTER]; append the offset to the field. */
-static void add_trigger(struct trace *t, const char *command, const char *where)
+/*
+ * @where is GROUP:NAME[:FIELD][:OPTION...][ if FILTER]; append @option and the offset to the
+ * field.
+ */
+static void add_trigger(struct trace *t, const char *command, const char *where,
+			const char *option)
 {
 	char *path = trigger_file(t, where), *text, *offset;
 	const char *rest;
@@ -269,8 +276,8 @@ static void add_trigger(struct trace *t, const char *command, const char *where)
 	rest += strcspn(rest, ": ");
 	len = field_len(rest);
 	offset = piece(t->spec, strchr(t->spec, '-') ? '-' : '+', ":");
-	text = xasprintf("%s:" GROUP "/%s%.*s%s%s", command, t->name, len, rest,
-			 len ? offset : "", rest + len);
+	text = xasprintf("%s:" GROUP "/%s%.*s%s%s%s", command, t->name, len, rest,
+			 len ? offset : "", strstr(rest, ":evict") ? "" : option, rest + len);
 	err = tracefs_put(path, text, O_APPEND);
 	if (err)
 		fail(t, t->instance, xasprintf("cannot set a trigger on '%s'", where), err);
@@ -336,9 +343,9 @@ static void set_up(struct trace *t)
 	if (mkdir(t->instance, 0700))
 		fail(t, TRACEFS, t->instance, errno);
 	if (t->set_on)
-		add_trigger(t, "set_wprobe", t->set_on);
+		add_trigger(t, "set_wprobe", t->set_on, ":evict");
 	if (t->clear_on)
-		add_trigger(t, "clear_wprobe", t->clear_on);
+		add_trigger(t, "clear_wprobe", t->clear_on, "");
 	enable = xasprintf("%s/events/" GROUP "/%s/enable", t->instance, t->name);
 	err = tracefs_put(enable, "1", 0);
 	if (err)
@@ -358,7 +365,7 @@ static char *named_task(const char *task)
 	static const char unknown[] = "<...>-";
 	char *path, *comm, *named;
 
-	if (strncmp(task, unknown, strlen(unknown)) || !slots_same_pids())
+	if (strncmp(task, unknown, strlen(unknown)) || !has_initial_pids())
 		return xstrdup(task);
 	task += strlen(unknown);
 	path = xasprintf("/proc/%s/comm", task);

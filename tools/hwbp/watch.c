@@ -5,13 +5,16 @@
 #include <link.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "caps.h"
 #include "events.h"
+#include "filter.h"
 #include "location.h"
 #include "loop.h"
 #include "options.h"
+#include "readback.h"
 #include "report.h"
 #include "rings.h"
 #include "symbols.h"
@@ -23,15 +26,43 @@
 /* Time between two summaries on a terminal */
 #define SUMMARY_MS	200
 
+/*
+ * Time between two looks at the buffers while there are hits, and while there are none: the
+ * kernel wakes hwbp only when a buffer is half full, because a wake-up for each hit costs more
+ * than the hit.
+ */
+#define BUSY_MS		5
+#define IDLE_MS		100
+
 /* Time between two looks for a library */
 #define LIBRARY_POLL_NS	2000000
 
+/**
+ * struct session - a run
+ * @opt: command line
+ * @target: the process
+ * @syms: its symbols
+ * @locs: the places
+ * @filters: --if for each place, NULL without it
+ * @events: the events
+ * @readback: values of the places, NULL if hwbp does not read them itself
+ * @dropped: number of hits of each place that --changed and --if have left out
+ * @silent: those of them that changed nothing
+ * @tasks: names of threads
+ * @report: output
+ * @loop: what ends the run
+ * @summary_due: time of the next summary on a terminal
+ */
 struct session {
 	const struct watch_options *opt;
 	struct target target;
 	struct symbols *syms;
 	struct location *locs;
+	struct filter **filters;
 	struct events *events;
+	struct readback *readback;
+	uint64_t *dropped;
+	uint64_t *silent;
 	struct tasks *tasks;
 	struct report *report;
 	struct loop loop;
@@ -58,6 +89,11 @@ static void choose_thread(struct watch_options *opt)
 
 static void choose_access(struct watch_options *opt)
 {
+	if (opt->execute && (opt->changed || opt->condition))
+		die("-x and --%s exclude each other", opt->changed ? "changed" : "if");
+	if (opt->changed && !opt->record && !caps_config_bit("changed"))
+		die("stat --changed cannot be used: %s",
+		    "this kernel does not compare values (no format/changed of the PMU)");
 	if (opt->execute && (opt->read || opt->write))
 		die("-x and -%c exclude each other", opt->read ? 'r' : 'w');
 	if (opt->execute)
@@ -111,16 +147,38 @@ static bool limit_reached(const struct session *s)
 	return s->opt->max_hits && report_nr_hits(s->report) >= s->opt->max_hits;
 }
 
-static void on_hit(void *arg, const struct hit *hit)
+/* The kernel leaves accesses out that change nothing, if it records values. */
+static bool is_silent(const struct session *s, const struct hit *hit)
+{
+	return s->opt->changed && hit->before && hit->after &&
+	       !memcmp(hit->before, hit->after, s->locs[hit->loc].len);
+}
+
+static bool is_wanted(struct session *s, const struct hit *hit)
+{
+	if (is_silent(s, hit)) {
+		s->silent[hit->loc]++;
+		return false;
+	}
+	return !s->filters || filter_accepts(s->filters[hit->loc], hit->before, hit->after);
+}
+
+static void on_hit(void *arg, const struct hit *recorded)
 {
 	struct session *s = arg;
+	struct hit hit = *recorded;
 
-	if (hit->time < s->loop.start || limit_reached(s) ||
-	    tasks_runs_other(s->tasks, hit->pid))
+	if (hit.time < s->loop.start || limit_reached(s) || tasks_runs_other(s->tasks, hit.pid))
 		return;
-	if (s->opt->thread && fnmatch(s->opt->thread, tasks_name(s->tasks, hit->tid), 0))
+	if (s->readback)
+		readback_fill(s->readback, &hit);
+	if (!is_wanted(s, &hit)) {
+		s->dropped[hit.loc]++;
 		return;
-	report_hit(s->report, hit, s->tasks);
+	}
+	if (s->opt->thread && fnmatch(s->opt->thread, tasks_name(s->tasks, hit.tid), 0))
+		return;
+	report_hit(s->report, &hit, s->tasks);
 }
 
 static void on_comm(void *arg, pid_t pid, pid_t tid, const char *comm, bool exec)
@@ -273,6 +331,19 @@ static void find_locations(struct session *s)
 		check_different(s);
 }
 
+static void set_up_values(struct session *s)
+{
+	size_t i, nr = s->opt->nr_specs;
+
+	s->dropped = xzalloc(nr * sizeof(*s->dropped));
+	s->silent = xzalloc(nr * sizeof(*s->silent));
+	if (!s->opt->condition)
+		return;
+	s->filters = xzalloc(nr * sizeof(*s->filters));
+	for (i = 0; i < nr; i++)
+		s->filters[i] = filter_parse(s->opt->condition, &s->locs[i]);
+}
+
 /* Returns false if there is nothing to watch. */
 static bool set_up(struct session *s)
 {
@@ -282,16 +353,20 @@ static bool set_up(struct session *s)
 	else
 		target_attach(&s->target, s->opt->pid, s->opt->tid);
 	find_locations(s);
+	set_up_values(s);
 	if (s->opt->dry_run) {
-		report_begin(s->report, s->locs, s->syms, &s->target, 0);
+		report_begin(s->report, s->locs, s->syms, &s->target, VALUES_NONE, 0);
 		return false;
 	}
 	s->events = events_open(s->opt, s->locs, s->opt->nr_specs, s->syms, &s->target);
+	if (events_values(s->events) == VALUES_READ)
+		s->readback = readback_new(s->locs, s->opt->nr_specs, s->target.pid);
 	caps_note_unverified();
 	s->tasks = tasks_new(s->target.pid);
 	loop_begin(&s->loop, s->opt->max_ns, s->target.pidfd);
 	/* Print the first line only now: a program that reads it may rely on the watch. */
-	report_begin(s->report, s->locs, s->syms, &s->target, s->loop.start);
+	report_begin(s->report, s->locs, s->syms, &s->target, events_values(s->events),
+		     s->loop.start);
 	target_release(&s->target);
 	return true;
 }
@@ -300,30 +375,41 @@ static bool set_up(struct session *s)
 
 /*
  * Show the records that are old enough to be complete on all CPUs. Keep younger ones:
- * an older record of another CPU may still appear. Returns true if some are kept.
+ * an older record of another CPU may still appear. Returns true if there were any.
  */
 static bool show(struct session *s)
 {
-	bool more = events_drain(s->events, now_ns(), &ops, s);
+	bool busy = events_drain(s->events, now_ns(), &ops, s);
 
 	report_flush(s->report);
-	return more;
+	return busy;
+}
+
+static void count(struct session *s, struct counts *counts)
+{
+	size_t i;
+
+	events_count(s->events, counts);
+	for (i = 0; i < s->opt->nr_specs; i++) {
+		counts[i].hits -= s->dropped[i] < counts[i].hits ? s->dropped[i] : counts[i].hits;
+		counts[i].silent += s->silent[i];
+	}
 }
 
 static void show_summary(struct session *s)
 {
 	struct counts *counts = xzalloc(s->opt->nr_specs * sizeof(*counts));
 
-	events_count(s->events, counts);
+	count(s, counts);
 	report_live(s->report, counts);
 	free(counts);
 	s->summary_due = now_ns() + SUMMARY_MS * 1000000ULL;
 }
 
-static int max_wait(const struct session *s, bool more)
+static int max_wait(const struct session *s, bool busy)
 {
-	if (more)
-		return 1;
+	if (s->opt->record)
+		return busy ? BUSY_MS : IDLE_MS;
 	return report_is_live(s->report) ? SUMMARY_MS : -1;
 }
 
@@ -332,10 +418,10 @@ static void watch(struct session *s)
 	struct rings *rings = events_rings(s->events);
 	const int *fds = rings ? rings_fds(rings) : NULL;
 	size_t nr = rings ? rings_nr(rings) : 0;
-	bool more = false;
+	bool busy = true;
 
-	while (!limit_reached(s) && loop_wait(&s->loop, fds, nr, max_wait(s, more))) {
-		more = show(s);
+	while (!limit_reached(s) && loop_wait(&s->loop, fds, nr, max_wait(s, busy))) {
+		busy = show(s);
 		if (report_is_live(s->report) && now_ns() >= s->summary_due)
 			show_summary(s);
 	}
@@ -348,7 +434,7 @@ static void finish(struct session *s)
 	events_note_cpus(s->events);
 	events_disable(s->events);
 	events_drain(s->events, UINT64_MAX, &ops, s);
-	events_count(s->events, counts);
+	count(s, counts);
 	report_signal(s->report, target_signal(&s->target));
 	if (s->opt->record)
 		report_places(s->report, counts);

@@ -14,6 +14,8 @@
 		    "watch execution: PLACE is a function or an instruction"), \
 	OPT_PID('p', "pid", &(opt).pid, \
 		"watch a running process (number or name), or one thread of it"), \
+	OPT_BOOLEAN(0, "changed", &(opt).changed, \
+		    "leave out accesses that leave PLACE as it was"), \
 	OPT_BOOLEAN('F', "flexible", &(opt).flexible, \
 		    "use flexible breakpoints: watch each place for a part of the time"), \
 	OPT_BOOLEAN(0, "children", &(opt).children, \

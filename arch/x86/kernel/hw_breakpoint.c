@@ -83,6 +83,7 @@
 #include <asm/debugreg.h>
 #include <asm/hw_breakpoint.h>
 #include <asm/msr.h>
+#include <asm/paravirt.h>
 #include <asm/processor.h>
 
 #include "hw_breakpoint.h"
@@ -614,8 +615,8 @@ static noinline unsigned int apply_addresses(struct cpu_regs *regs)
 }
 
 /*
- * Brings the dirty slots in line with the wanted view: the only way in which breakpoints
- * change in the registers.
+ * Brings the dirty slots in line with the wanted view. But for move_armed() the only way in
+ * which breakpoints change in the registers.
  * @suspended: write no register: the code that cleared DR7 loads all of them
  *
  * Update again if an NMI, a #DB or the debugger interrupted the update and made a
@@ -739,51 +740,104 @@ int arch_install_hw_breakpoint(struct perf_event *event)
 	return 0;
 }
 
+/* Returns true if the registers are in line, and only the address of @event is not. */
+static __always_inline bool is_armed(const struct cpu_regs *regs, const struct perf_event *event)
+{
+	const struct arch_hw_breakpoint *hw = &event->hw.info;
+
+	/* A range of several pieces is armed for these. */
+	return !(regs->busy | regs->dirty) && !kgdb_wants() &&
+	       (regs->armed_slots & BIT(hw->slot)) && regs->reg[hw->slot].armed_for == hw;
+}
+
+/* What an NMI changes meanwhile, it leaves to sync_registers(), because the CPU is busy. */
+static __always_inline void move_armed(struct cpu_regs *regs, struct perf_event *event,
+				       bool suspended)
+{
+	WRITE_ONCE(regs->busy, BUSY_SYNC);
+	barrier();
+	event->hw.info.address = READ_ONCE(event->attr.bp_addr);
+	write_address(regs, event->hw.info.slot, event->hw.info.address, suspended);
+	barrier();
+	WRITE_ONCE(regs->busy, 0);
+	if (unlikely(READ_ONCE(regs->dirty)))
+		sync_registers(regs, suspended);
+}
+
 void arch_hw_breakpoint_repoint(struct perf_event *event)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
-
-	WRITE_ONCE(event->hw.info.repointed, true);
 	/*
 	 * In #DB and NMI, where DR7 is clear, do not arm: a watched access
 	 * would trap within the trap. The exit path loads the registers.
 	 */
-	want_changed(regs, slots_of(regs, event) | DIRTY_ADDRESS, dr7_is_suspended());
+	bool suspended = dr7_is_suspended();
+
+	WRITE_ONCE(event->hw.info.repointed, true);
+	barrier();
+	if (likely(is_armed(regs, event)))
+		move_armed(regs, event, suspended);
+	else
+		want_changed(regs, slots_of(regs, event) | DIRTY_ADDRESS, suspended);
 }
 
-static noinline void forget_pieces(struct cpu_regs *regs, unsigned int slots)
+/* Out of line, as install_elsewhere() */
+static noinline void uninstall_pieces(struct cpu_regs *regs, const struct perf_event *event)
 {
+	unsigned int slots = slots_of_pieces(regs, event);
 	int slot;
 
+	regs->wanted.taken &= ~slots;
+	barrier();
 	for_each_slot(slot, slots)
 		regs->wanted.slot[slot].event = NULL;
+	want_changed(regs, slots, false);
 }
 
 void arch_uninstall_hw_breakpoint(struct perf_event *event)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
-	unsigned int slots = slots_of(regs, event);
 	int slot = event->hw.info.slot;
 
 	lockdep_assert_irqs_disabled();
 
 	if (WARN_ON_ONCE(regs->wanted.slot[slot].event != event))
 		return;
+	if (unlikely(event->hw.info.before)) {
+		uninstall_pieces(regs, event);
+		return;
+	}
 
-	regs->wanted.taken &= ~slots;
+	regs->wanted.taken &= ~BIT(slot);
 	/* An NMI may use the event of a slot that is taken. */
 	barrier();
 	regs->wanted.slot[slot].event = NULL;
-	if (unlikely(event->hw.info.before))
-		forget_pieces(regs, slots);
+	want_changed(regs, BIT(slot), false);
+}
+
+static __always_inline void end_change(struct cpu_regs *regs, unsigned int busy,
+				       unsigned int slots)
+{
+	barrier();
+	WRITE_ONCE(regs->busy, busy);
 	want_changed(regs, slots, false);
+}
+
+/* Out of line, as install_elsewhere() */
+static noinline void end_change_of_pieces(struct cpu_regs *regs, unsigned int busy,
+					  const struct perf_event *event)
+{
+	unsigned int slots = slots_of_pieces(regs, event);
+
+	change_pieces(regs, event, slots);
+	end_change(regs, busy, slots);
 }
 
 void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_breakpoint *hw)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 	struct arch_hw_breakpoint *to = &event->hw.info;
-	unsigned int busy = regs->busy, slots;
+	unsigned int busy = regs->busy;
 
 	lockdep_assert_irqs_disabled();
 	WARN_ON_ONCE(regs->wanted.slot[to->slot].event != event);
@@ -795,12 +849,10 @@ void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_br
 	to->mask = hw->mask;
 	to->ctl = hw->ctl;
 	to->before = hw->before;
-	slots = slots_of(regs, event);
 	if (unlikely(to->before))
-		change_pieces(regs, event, slots);
-	barrier();
-	WRITE_ONCE(regs->busy, busy);
-	want_changed(regs, slots, false);
+		end_change_of_pieces(regs, busy, event);
+	else
+		end_change(regs, busy, BIT(to->slot));
 }
 
 void arch_hw_breakpoint_begin(void)
@@ -841,7 +893,6 @@ unsigned long amd_get_dr_addr_mask(unsigned int dr)
 		return 0;
 	return this_cpu_read(cpu_regs.mask[dr]);
 }
-EXPORT_SYMBOL_GPL(amd_get_dr_addr_mask);
 #endif
 
 void hw_breakpoint_cpu_init(void)
@@ -931,7 +982,7 @@ unsigned int hw_breakpoint_debugger_leave(void)
 
 /*
  * Handles the hit of one slot.
- * @armed: cpu_dr7_armed at the start of the trap
+ * @armed: bits of DR7 that are set in cpu_dr7_armed now and were set at the start of the trap
  * @reg: hardware view of @slot at the start of the trap
  * @only: the #DB has no other cause
  */
@@ -947,7 +998,7 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 	 * this instruction, set RF, or the fault recurs.  Not after a
 	 * single step: the fault of another slot must be taken again.
 	 */
-	if (!dr7_enabled(armed & this_cpu_read(cpu_dr7_armed), slot)) {
+	if (!dr7_enabled(armed, slot)) {
 		if (execute && reg->hw.address == regs->ip && !(*dr6 & DR_STEP))
 			regs->flags |= X86_EFLAGS_RF;
 		*dr6 &= ~(DR_TRAP0 << slot);
@@ -972,10 +1023,8 @@ static __always_inline void handle_hit(struct pt_regs *regs, unsigned long *dr6,
 	if (!reg->event && !user_mode(regs))
 		return;
 	*dr6 &= ~(DR_TRAP0 << slot);
-	if (reg->event && only)
-		perf_bp_event_only(reg->event, address, regs);
-	else if (reg->event)
-		perf_bp_event_at(reg->event, address, regs);
+	if (reg->event)
+		perf_bp_event_at(reg->event, address, regs, only);
 }
 
 /* Returns the bits of DR6 by which a slot reports the hit that a lower one reports, too. */
@@ -1013,7 +1062,8 @@ static noinline void handle_hits(const struct cpu_regs *cpu, struct pt_regs *reg
 	*dr6 &= ~other;
 	only = is_power_of_2(*dr6);
 	for_each_slot(slot, hits & ~other)
-		handle_hit(regs, dr6, slot, armed, &was[slot], only);
+		handle_hit(regs, dr6, slot, armed & this_cpu_read(cpu_dr7_armed), &was[slot],
+			   only);
 }
 
 bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
@@ -1026,6 +1076,9 @@ bool hw_breakpoint_trap(struct pt_regs *regs, unsigned long *dr6)
 		return false;
 
 	armed = this_cpu_read(cpu_dr7_armed);
+	/* A read of bp_value.h in the trap of a hit from user mode, where DR7 stays */
+	if (unlikely(this_cpu_read(bp_value_reads)))
+		armed = 0;
 	if (likely(is_power_of_2(*dr6))) {
 		was = cpu->reg[__ffs(hits)];
 		handle_hit(regs, dr6, __ffs(hits), armed, &was, true);
@@ -1046,6 +1099,16 @@ bool hw_breakpoint_overlaps_regs(unsigned long addr, unsigned long end, int cpu)
 	       overlaps_percpu(addr, end, cpu_dr7_armed, cpu) ||
 	       overlaps_percpu(addr, end, cpu_dr7_changed, cpu) ||
 	       overlaps_percpu(addr, end, cpu_regs, cpu);
+}
+
+bool arch_hw_breakpoint_keeps_page(void)
+{
+#ifdef CONFIG_PARAVIRT
+	/* Not that of KVM, Hyper-V or Xen */
+	return pv_ops.mmu.flush_tlb_multi == native_flush_tlb_multi;
+#else
+	return true;
+#endif
 }
 
 void arch_hw_breakpoint_reg(unsigned int slot, struct bp_reg_state *state)

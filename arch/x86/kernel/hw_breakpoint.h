@@ -46,24 +46,14 @@ static inline bool overlaps(unsigned long addr, unsigned long end, const void *b
 #define overlaps_percpu(addr, end, var, cpu)				\
 	overlaps(addr, end, per_cpu_ptr(&(var), cpu), sizeof(var))
 
-/**
- * hw_breakpoint_set_range - translate a range of data into its last piece
- * @hw: the translation; slot, repointed and the type of access in ctl stay
- * @addr: first byte of the range
- * @len: length, in bytes; not more than hw_breakpoint_max_length
- *
- * Context: Any.
+/*
+ * Translates a range of data, not longer than hw_breakpoint_max_length, into its last piece; slot,
+ * repointed and the type of access in @hw stay
  */
 void hw_breakpoint_set_range(struct arch_hw_breakpoint *hw, unsigned long addr,
 			     unsigned long len);
 
-/**
- * hw_breakpoint_previous_piece - compute the piece of a range before another one
- * @piece: the piece, replaced by the one that ends where it begins
- *
- * Context: Any.
- * Return: false if @piece is the first one of its range.
- */
+/* Replaces a piece of a range by the one that ends where it begins; false if it is the first one */
 bool hw_breakpoint_previous_piece(struct arch_hw_breakpoint *piece);
 
 /* Number of bytes that one slot watches */

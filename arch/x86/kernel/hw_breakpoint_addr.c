@@ -200,10 +200,9 @@ static unsigned long max_piece(void)
  * Aligned powers of two, each as large as possible, are the fewest pieces that cover a range
  * exactly, from whichever end they are computed.
  */
-void hw_breakpoint_set_range(struct arch_hw_breakpoint *hw, unsigned long addr,
-			     unsigned long len)
+static __always_inline void set_range(struct arch_hw_breakpoint *hw, unsigned long end,
+				      unsigned long len)
 {
-	unsigned long end = addr + len;
 	unsigned long bytes = min(rounddown_pow_of_two(len), max_piece());
 
 	/* 0 is the end of the address space, which any power of two divides. */
@@ -216,23 +215,34 @@ void hw_breakpoint_set_range(struct arch_hw_breakpoint *hw, unsigned long addr,
 	hw->before = len - bytes;
 }
 
+void hw_breakpoint_set_range(struct arch_hw_breakpoint *hw, unsigned long addr,
+			     unsigned long len)
+{
+	set_range(hw, addr + len, len);
+}
+
 bool hw_breakpoint_previous_piece(struct arch_hw_breakpoint *piece)
 {
 	if (!piece->before)
 		return false;
-	hw_breakpoint_set_range(piece, piece->address - piece->before, piece->before);
+	set_range(piece, piece->address, piece->before);
 	return true;
 }
 
-/* Out of line: most breakpoints are one piece. */
+/*
+ * Out of line: most breakpoints are one piece. The address in the range that the largest power
+ * of two divides is a boundary of pieces: it has the leading bits that are common to all
+ * addresses, then 1, then zeros. On both sides of it there are pieces of @max bytes, and
+ * each bit of the rest of the length is one piece.
+ */
 noinline unsigned int hw_breakpoint_pieces(const struct arch_hw_breakpoint *hw)
 {
-	struct arch_hw_breakpoint piece = *hw;
-	unsigned int n = 1;
+	unsigned long start = hw->address - hw->before, end = hw->address + watched_bytes(hw);
+	unsigned long middle = end & ~(BIT(__fls(start ^ end)) - 1), max = max_piece();
+	unsigned long head = middle - start, tail = end - middle, rest = max - 1;
 
-	while (hw_breakpoint_previous_piece(&piece))
-		n++;
-	return n;
+	return (head >> __ffs(max)) + (tail >> __ffs(max)) +
+	       hweight_long((head & rest) * max | (tail & rest));
 }
 
 /* ---- Translation of attributes ---- */
@@ -248,30 +258,30 @@ static __always_inline int parse_execute(const struct perf_event_attr *attr,
 	return 0;
 }
 
-static bool is_aligned_power_of_2(const struct perf_event_attr *attr)
+static bool is_aligned_power_of_2(unsigned long addr, unsigned long len)
 {
-	return is_power_of_2(attr->bp_len) && IS_ALIGNED(attr->bp_addr, attr->bp_len);
+	return is_power_of_2(len) && IS_ALIGNED(addr, len);
 }
 
 /* Ranges that are too long for pieces require address masks. */
-static int parse_masked(const struct perf_event_attr *attr, struct arch_hw_breakpoint *hw)
+static int parse_masked(unsigned long addr, unsigned long len, struct arch_hw_breakpoint *hw)
 {
-	if (!is_aligned_power_of_2(attr))
+	if (!is_aligned_power_of_2(addr, len))
 		return -EINVAL;
-	if (attr->bp_len - 1 > hw_breakpoint_addr_mask_max)
+	if (len - 1 > hw_breakpoint_addr_mask_max)
 		return -EOPNOTSUPP;
-	hw->mask = attr->bp_len - 1;
+	hw->mask = len - 1;
 	return 0;
 }
 
 /* Out of line: most ranges are one piece without a mask. */
-static noinline int parse_range(const struct perf_event_attr *attr,
+static noinline int parse_range(unsigned long addr, unsigned long len,
 				struct arch_hw_breakpoint *hw)
 {
-	if (attr->bp_len > hw_breakpoint_max_length)
-		return parse_masked(attr, hw);
+	if (len > hw_breakpoint_max_length)
+		return parse_masked(addr, len, hw);
 
-	hw_breakpoint_set_range(hw, attr->bp_addr, attr->bp_len);
+	hw_breakpoint_set_range(hw, addr, len);
 	return hw_breakpoint_weight(hw) <= HBP_NUM ? 0 : -EINVAL;
 }
 
@@ -279,8 +289,9 @@ static __always_inline int parse_data(const struct perf_event_attr *attr, unsign
 				      struct arch_hw_breakpoint *hw)
 {
 	hw->ctl = DR_LEN_1 | rw;
-	if (unlikely(attr->bp_len > sizeof(long) || !is_aligned_power_of_2(attr)))
-		return parse_range(attr, hw);
+	if (unlikely(attr->bp_len > sizeof(long) ||
+		     !is_aligned_power_of_2(attr->bp_addr, attr->bp_len)))
+		return parse_range(attr->bp_addr, attr->bp_len, hw);
 
 	hw->ctl = dr7_len(attr->bp_len) | rw;
 	return 0;
@@ -327,13 +338,12 @@ int hw_breakpoint_arch_parse(struct perf_event *bp,
 	return err;
 }
 
-static int parse_at(unsigned long addr, unsigned long len, u32 type,
-		    struct arch_hw_breakpoint *to)
+static int move_execute(unsigned long addr, struct arch_hw_breakpoint *to)
 {
 	const struct perf_event_attr attr = {
 		.bp_addr	= addr,
-		.bp_len		= len,
-		.bp_type	= type,
+		.bp_len		= sizeof(long),
+		.bp_type	= HW_BREAKPOINT_X,
 	};
 
 	return hw_breakpoint_arch_parse(NULL, &attr, to);
@@ -343,10 +353,16 @@ static int parse_at(unsigned long addr, unsigned long len, u32 type,
 static noinline int move_range(const struct arch_hw_breakpoint *hw, unsigned long addr,
 			       struct arch_hw_breakpoint *to)
 {
-	bool writes = dr7_ctl_rw(hw->ctl) == DR_RW_WRITE;
+	unsigned long len = hw->before + watched_bytes(hw), end = addr + len - 1;
 
-	return parse_at(addr, hw->before + watched_bytes(hw),
-			writes ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW, to);
+	if (end < addr || (end >= TASK_SIZE_MAX && overlaps_entry(addr, end)))
+		return -EINVAL;
+	*to = (struct arch_hw_breakpoint) {
+		.address	= addr,
+		.ctl		= DR_LEN_1 | dr7_ctl_rw(hw->ctl),
+	};
+
+	return parse_range(addr, len, to);
 }
 
 int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
@@ -355,7 +371,7 @@ int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long a
 	unsigned long last = watched_bytes(hw) - 1;
 
 	if (dr7_ctl_rw(hw->ctl) == DR_RW_EXECUTE)
-		return parse_at(addr, sizeof(long), HW_BREAKPOINT_X, to);
+		return move_execute(addr, to);
 	/* An aligned range does not wrap. */
 	if (unlikely((addr & last) | hw->before))
 		return move_range(hw, addr, to);

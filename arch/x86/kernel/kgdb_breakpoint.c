@@ -166,7 +166,7 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 		.bp_type	= bp_type,
 	};
 	if (READ_ONCE(kgdb_makes_claims) &&
-	    dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set)) {
+	    dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set, false)) {
 		bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
 		return -1;
 	}
@@ -189,7 +189,7 @@ static void release_claims(struct irq_work *work)
 		/* kgdb_arch_late() queues this work again when it has made the claim. */
 		if (!READ_ONCE(bp->release_due) || READ_ONCE(bp->claiming))
 			continue;
-		dbg_release_wide_bp_slot_late(&bp->claim);
+		dbg_release_wide_bp_slot(&bp->claim, true);
 		/* Pairs with find_bp(): the element can be used again. */
 		smp_store_release(&bp->release_due, false);
 	}
@@ -201,7 +201,7 @@ static void remove_bp(struct kgdb_breakpoint *bp)
 {
 	publish(bp, false);
 	bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
-	if (READ_ONCE(bp->claiming) || dbg_release_wide_bp_slot(&bp->claim)) {
+	if (READ_ONCE(bp->claiming) || dbg_release_wide_bp_slot(&bp->claim, false)) {
 		WRITE_ONCE(bp->release_due, true);
 		irq_work_queue(&release_work);
 	}
@@ -236,7 +236,7 @@ void kgdb_disable_hw_debug(struct pt_regs *regs)
 }
 
 /* Flexible breakpoints may have registers that the debugger has claimed. */
-static void leave(void)
+void kgdb_correct_hw_break(void)
 {
 	unsigned int left = hw_breakpoint_debugger_leave(), wanted = 0;
 	int i;
@@ -247,14 +247,9 @@ static void leave(void)
 		hw_breakpoint_evict_flexible();
 }
 
-void kgdb_correct_hw_break(void)
-{
-	leave();
-}
-
 static void leave_on_cpu(void *unused)
 {
-	leave();
+	kgdb_correct_hw_break();
 }
 
 /*
@@ -282,7 +277,7 @@ void kgdb_disarm_all_hw_break(void)
 	on_each_cpu(leave_on_cpu, NULL, 1);
 	for (i = 0; i < HBP_NUM; i++) {
 		if (kgdb_bps[i].as_set.bp_type)
-			dbg_release_wide_bp_slot_late(&kgdb_bps[i].claim);
+			dbg_release_wide_bp_slot(&kgdb_bps[i].claim, true);
 	}
 }
 
@@ -295,7 +290,7 @@ static int kgdb_cpu_online(unsigned int cpu)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	leave();
+	kgdb_correct_hw_break();
 	local_irq_restore(flags);
 	return 0;
 }
@@ -319,7 +314,7 @@ static void claim_late(struct kgdb_breakpoint *bp)
 	/* An NMI that stops this CPU later sees @claiming. */
 	barrier();
 	if (READ_ONCE(bp->as_set.bp_type) && !bp->disarmed && !bp->claim.held &&
-	    dbg_reserve_wide_bp_slot_late(&bp->claim, &bp->as_set))
+	    dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set, true))
 		pr_warn("no register available for early breakpoint at %lx\n",
 			bp->as_set.addr);
 	WRITE_ONCE(bp->claiming, false);

@@ -107,28 +107,17 @@ static int fill_attr(struct perf_event_attr *attr, unsigned int ctl,
 	return fill_type(attr, ctl);
 }
 
-static int fill_checked_attr(struct perf_event_attr *attr, unsigned int ctl,
-			     unsigned long addr)
+static int check_slot(unsigned int ctl, unsigned long addr)
 {
+	struct perf_event_attr attr;
 	struct arch_hw_breakpoint hw;
 	int err;
 
-	err = fill_attr(attr, ctl, addr);
-	if (err)
-		return err;
-	err = hw_breakpoint_arch_parse(NULL, attr, &hw);
+	err = fill_attr(&attr, ctl, addr) ?: hw_breakpoint_arch_parse(NULL, &attr, &hw);
 	if (err)
 		return err;
 
 	return arch_check_bp_in_kernelspace(&hw) ? -EINVAL : 0;
-}
-
-/* A disabled slot has no type and length yet: accept any user space address. */
-static int check_addr(unsigned long addr)
-{
-	struct perf_event_attr attr;
-
-	return fill_checked_attr(&attr, DR_LEN_1 | DR_RW_WRITE, addr);
 }
 
 static bool same_place(const struct perf_event *bp,
@@ -217,7 +206,8 @@ static int set_addr(struct ptrace_debugregs *dregs, int slot, unsigned long addr
 		if (!err)
 			err = enable_bp(dregs->bp[slot], &attr);
 	} else {
-		err = check_addr(addr);
+		/* There is no type and length yet: accept any user space address. */
+		err = check_slot(DR_LEN_1 | DR_RW_WRITE, addr);
 	}
 	if (!err)
 		dregs->addr[slot] = addr;
@@ -229,13 +219,12 @@ static int set_addr(struct ptrace_debugregs *dregs, int slot, unsigned long addr
 
 static int check_dr7(const struct ptrace_debugregs *dregs, unsigned long dr7)
 {
-	struct perf_event_attr attr;
 	int slot, err;
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		if (!dr7_enabled(dr7, slot))
 			continue;
-		err = fill_checked_attr(&attr, dr7_ctl(dr7, slot), dregs->addr[slot]);
+		err = check_slot(dr7_ctl(dr7, slot), dregs->addr[slot]);
 		if (err)
 			return err;
 	}

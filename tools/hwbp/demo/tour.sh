@@ -76,8 +76,9 @@ if [ "$wrong" -ne 1 ]; then
 fi
 
 say "" \
-    "Each write was reported when it happened. These are the writes around the first" \
-    "one that was not made by an account_*() function:" \
+    "Each write was reported when it happened, with the counter before and after it." \
+    "These are the writes around the first one that was not made by an account_*()" \
+    "function:" \
     ""
 some_hits
 

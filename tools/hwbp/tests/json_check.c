@@ -67,6 +67,9 @@ static bool number(void)
 	at += strspn(at, "0123456789");
 	if (*at == '.')
 		at += 1 + strspn(at + 1, "0123456789");
+	if (*at == 'e')
+		at += 1 + strspn(at + 1, "+-");
+	at += strspn(at, "0123456789");
 	return at > start && isdigit((unsigned char)at[-1]);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * refuse SYSCALL ERRNO COMMAND [ARG...]: run a command with a seccomp filter that lets
- * a system call fail, as container runtimes do. SYSCALL is perf_event_open or pidfd_open,
- * ERRNO a number.
+ * a system call fail, as container runtimes do. SYSCALL is perf_event_open, pidfd_open
+ * or ptrace, ERRNO a number.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -38,8 +38,8 @@ int main(int argc, char **argv)
 {
 	if (argc < 4)
 		return 125;
-	refuse(strcmp(argv[1], "pidfd_open") ? SYS_perf_event_open : SYS_pidfd_open,
-	       atoi(argv[2]));
+	refuse(!strcmp(argv[1], "pidfd_open") ? SYS_pidfd_open :
+	       !strcmp(argv[1], "ptrace") ? SYS_ptrace : SYS_perf_event_open, atoi(argv[2]));
 	execvp(argv[3], argv + 3);
 	perror(argv[3]);
 	return 127;

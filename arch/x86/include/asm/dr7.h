@@ -59,12 +59,7 @@ static __always_inline unsigned int dr7_ctl_rw(unsigned int ctl)
 	return ctl & 0x3;
 }
 
-/**
- * dr7_ctl_bytes - length that a control field encodes
- * @ctl: the control field
- *
- * Return: number of bytes: 1, 2, 4 or 8.
- */
+/* The length that a control field encodes: 1, 2, 4 or 8 bytes */
 static __always_inline unsigned int dr7_ctl_bytes(unsigned int ctl)
 {
 	switch (ctl & 0xc) {
@@ -79,12 +74,7 @@ static __always_inline unsigned int dr7_ctl_bytes(unsigned int ctl)
 	}
 }
 
-/**
- * dr7_len - the length bits of a control field
- * @bytes: 1, 2, 4 or 8
- *
- * Return: one of DR_LEN_*.
- */
+/* The DR_LEN_* of a length of 1, 2, 4 or 8 bytes */
 static __always_inline unsigned int dr7_len(unsigned int bytes)
 {
 	switch (bytes) {

@@ -47,29 +47,21 @@ static __always_inline void hw_breakpoint_disable(void)
 	set_debugreg(DR7_FIXED_1, 7);
 }
 
-/**
- * hw_breakpoint_load - load the registers of all armed slots, and DR7
- *
- * Context: Any; interrupts off, DR7 cleared by the caller.
+/*
+ * Loads the registers of all armed slots, and DR7, which the caller has cleared. Interrupts are
+ * off.
  */
 void hw_breakpoint_load(void);
 
-/**
- * hw_breakpoint_restore - restore the debug registers after other code used them
- *
- * Resets DR6, too.
- *
- * Context: Interrupts off, DR7 clear; not while the kernel debugger runs.
+/*
+ * Restores the debug registers after other code used them, and resets DR6. Interrupts are off, DR7
+ * is clear; not while the kernel debugger runs.
  */
 void hw_breakpoint_restore(void);
 
-/**
- * hw_breakpoint_cpu_init - reset the state of the registers of a CPU that comes
- * up
- *
- * Arms the breakpoints of the kernel debugger.
- *
- * Context: Interrupts off, on the CPU.
+/*
+ * Resets the state of the registers of this CPU, which comes up, and arms the breakpoints of the
+ * kernel debugger. Interrupts are off.
  */
 void hw_breakpoint_cpu_init(void);
 
@@ -133,13 +125,7 @@ static __always_inline void local_db_restore(unsigned long dr7)
 }
 
 #ifdef CONFIG_CPU_SUP_AMD
-/**
- * amd_get_dr_addr_mask - get the address mask of a debug register of this CPU
- * @dr: number of the debug register, 0 to 3
- *
- * Context: Preemption off.
- * Return: the address mask; 0 without BPEXT.
- */
+/* The address mask of debug register @dr of this CPU, 0 without BPEXT. Preemption is off. */
 unsigned long amd_get_dr_addr_mask(unsigned int dr);
 #else
 static inline unsigned long amd_get_dr_addr_mask(unsigned int dr)

@@ -650,7 +650,7 @@ static int debug_in_claim(struct kprobe *kp, struct pt_regs *regs)
 static void debugger_breakpoint_that_is_removed_during_its_claim_keeps_none(struct kunit *test)
 {
 	struct kprobe kp = {
-		.symbol_name	= "dbg_reserve_wide_bp_slot_late",
+		.symbol_name	= "dbg_reserve_wide_bp_slot",
 		.pre_handler	= debug_in_claim,
 	};
 	struct dr_test_regs regs;

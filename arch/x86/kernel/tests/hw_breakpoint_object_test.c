@@ -6,7 +6,13 @@
  */
 
 #include <linux/bits.h>
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/string.h>
+#include <linux/wait.h>
 
 #include "hw_breakpoint_test.h"
 
@@ -306,6 +312,81 @@ static void a_change_that_needs_too_many_registers_changes_nothing(struct kunit 
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 3), 1);
 }
 
+/* Claims change under a mutex. */
+static void the_number_of_registers_stays_with_interrupts_off(struct kunit *test)
+{
+	struct perf_event_attr attr = dr_test_watch(bytes(0), 8, HW_BREAKPOINT_W);
+	struct dr_test *f = test->priv;
+	int more, other;
+
+	if (hw_breakpoint_addr_mask_max)
+		kunit_skip(test, "needs other registers with address masks");
+
+	f->bp[0] = register_user_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[0], current);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f->bp[0]);
+	local_irq_disable();
+	attr.bp_len = 24;
+	more = modify_user_hw_breakpoint(f->bp[0], &attr);
+	attr.bp_len = 2;
+	attr.bp_addr++;
+	other = modify_user_hw_breakpoint(f->bp[0], &attr);
+	local_irq_enable();
+	KUNIT_EXPECT_EQ(test, more, -EINVAL);
+	KUNIT_EXPECT_EQ(test, other, -EINVAL);
+	KUNIT_EXPECT_EQ(test, f->bp[0]->attr.bp_len, 8);
+	KUNIT_EXPECT_TRUE(test, watches_range(0, 0, 8));
+}
+
+static int wait_for_end(void *end)
+{
+	wait_for_completion(end);
+	kthread_exit(0);
+}
+
+/*
+ * A switch between the two tasks, whose contexts are clones, may have swapped their events:
+ * @other is the one whose event was inherited.
+ */
+static void a_modify_claims_the_registers_for_each_task_of_a_family(struct kunit *test)
+{
+	struct perf_event_attr attr = dr_test_watch(bytes(0), 8, HW_BREAKPOINT_W);
+	DECLARE_COMPLETION_ONSTACK(end);
+	struct task_struct *child, *other;
+	struct perf_event *more[HBP_NUM];
+	struct dr_test *f = test->priv;
+	int i, n = 0;
+	pid_t pid;
+
+	if (hw_breakpoint_addr_mask_max)
+		kunit_skip(test, "needs other registers with address masks");
+
+	attr.inherit = 1;
+	f->bp[0] = register_user_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[0], current);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f->bp[0]);
+	pid = kernel_thread(wait_for_end, &end, "hw_breakpoint", SIGCHLD);
+	KUNIT_ASSERT_GT(test, pid, 0);
+	rcu_read_lock();
+	child = get_task_struct(find_task_by_pid_ns(pid, &init_pid_ns));
+	rcu_read_unlock();
+
+	attr.bp_len = 24;
+	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(f->bp[0], &attr), 0);
+	other = f->bp[0]->ctx->task == child ? current : child;
+	attr.inherit = 0;
+	attr.bp_len = 8;
+	for (i = 0; i < HBP_NUM; i++) {
+		more[n] = register_user_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[1],
+						      other);
+		n += !IS_ERR(more[n]);
+	}
+	KUNIT_EXPECT_EQ(test, n, HBP_NUM - 3);
+	while (n--)
+		unregister_hw_breakpoint(more[n]);
+	complete(&end);
+	kernel_wait4(pid, NULL, 0, NULL);
+	put_task_struct(child);
+}
+
 /* ---- Cases: kernel-wide sets ---- */
 
 static void a_set_moves_where_it_needs_the_same_number_of_registers(struct kunit *test)
@@ -408,6 +489,8 @@ static struct kunit_case x86_hw_breakpoint_object_test_cases[] = {
 	KUNIT_CASE(a_range_is_armed_if_enough_registers_are_free),
 	KUNIT_CASE(any_range_can_replace_any_other),
 	KUNIT_CASE(a_change_that_needs_too_many_registers_changes_nothing),
+	KUNIT_CASE(the_number_of_registers_stays_with_interrupts_off),
+	KUNIT_CASE(a_modify_claims_the_registers_for_each_task_of_a_family),
 	KUNIT_CASE(a_set_moves_where_it_needs_the_same_number_of_registers),
 	KUNIT_CASE(hits_of_several_pieces_are_one_hit),
 	KUNIT_CASE(piece_that_was_disarmed_does_not_hide_a_hit),

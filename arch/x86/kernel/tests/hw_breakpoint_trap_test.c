@@ -892,6 +892,51 @@ static void load_by_repoint(unsigned long arg)
 					change->hw.address - change->hw.before, NULL);
 }
 
+/* The update of one set may have seen that an address has changed, but not which one. */
+static void repoint_during_repoint_of_another_set_is_applied(struct kunit *test)
+{
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[2], 8, HW_BREAKPOINT_W);
+	struct perf_event * __percpu *other;
+	struct dr_test *f = test->priv;
+	struct change change = { };
+	struct dr_test_regs regs;
+	struct stepper st = {
+		.nb	= { .notifier_call = step_trap, .priority = INT_MAX },
+		.attr	= {
+			dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W),
+			dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_W),
+		},
+		.every_step = true,
+	};
+
+	st.set = register_wide_hw_breakpoint(&st.attr[0], dr_test_record_hit, &f->hits[0]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(st.set));
+	other = register_wide_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[1]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(other));
+	change.bp = (void __force *)other;
+	register_die_notifier(&st.nb);
+
+	for (st.when = 0; st.when <= st.count; st.when++) {
+		change.hw.address = (unsigned long)&dr_test_words[2 + (st.when & 1)];
+		st.count = 0;
+		local_irq_disable();
+		step_through(load_by_repoint, (unsigned long)&change);
+		dr_test_read_regs(&regs);
+		local_irq_enable();
+		KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), 2, "%d", st.when);
+		KUNIT_EXPECT_GE_MSG(test, dr_test_slot_at(&regs, (void *)change.hw.address), 0,
+				    "%d", st.when);
+		KUNIT_EXPECT_GE_MSG(test, dr_test_slot_at(&regs,
+							  (void *)st.attr[st.now].bp_addr), 0,
+				    "%d", st.when);
+	}
+	KUNIT_EXPECT_GT(test, st.when, 100);
+
+	unregister_die_notifier(&st.nb);
+	unregister_wide_hw_breakpoint(other);
+	unregister_wide_hw_breakpoint(st.set);
+}
+
 static void pieces_of_two_places_of_a_set_are_never_armed_together(struct kunit *test)
 {
 	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 24, HW_BREAKPOINT_W);
@@ -1492,6 +1537,7 @@ static struct kunit_case x86_hw_breakpoint_trap_test_cases[] = {
 	KUNIT_CASE_ATTR(repoint_during_move_of_another_breakpoint_is_applied, VERY_SLOW),
 	KUNIT_CASE_ATTR(repoint_during_change_of_another_breakpoint_is_applied, VERY_SLOW),
 	KUNIT_CASE_ATTR(repoint_during_change_of_another_mask_is_applied, VERY_SLOW),
+	KUNIT_CASE_ATTR(repoint_during_repoint_of_another_set_is_applied, VERY_SLOW),
 	KUNIT_CASE(cpu_dr7_covers_dr7_at_each_instruction),
 	KUNIT_CASE(an_armed_slot_has_the_address_of_its_event),
 	KUNIT_CASE(pieces_of_two_ranges_are_never_armed_together),

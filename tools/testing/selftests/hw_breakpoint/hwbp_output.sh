@@ -652,7 +652,7 @@ test_slots_of_malformed_lines()
 	invalid number in slot=|register cpu=0 slot= free
 	missing kind=|register cpu=0 slot=0
 	unknown value of type=|register slot=0 type=- $good
-	too many fields|register cpu=0 slot=0 a b c d e f g h i j k l m n o p q r s t u v w x y z
+	missing kind=|register cpu=0 slot=0 a b c d e f g h i j k l m n o p q r s t u v w x y z
 	END
 	printf 'class name=any slots=4\nregister\0 cpu=0 slot=0 free\n' >"$tmp/in"
 	slots <"$tmp/in"
@@ -962,7 +962,7 @@ test_completion()
 	equal "$(completed "$hwbp" s)" "stat slots" "verbs"
 	equal "$(completed "$hwbp" "")" "watch stat slots text trace --help" "verbs"
 	equal "$(completed "$hwbp" watch --ca)" "--callers" "options of watch"
-	equal "$(completed "$hwbp" watch --ch)" "--children" "options of watch"
+	equal "$(completed "$hwbp" watch --ch)" "--changed --children" "options of watch"
 	equal "$(completed "$hwbp" stat --ca)" "" "options of stat"
 	equal "$(completed "$hwbp" slots --)" "--pid --cpu --json --help --" "options of slots"
 	completed "$hwbp" stat x -p $$ | grep -qw $$ || complain "no process"

@@ -10,7 +10,7 @@
 set -u
 
 dir=$(dirname "$0")
-tests="count sample sigtrap modify process race no_race flexible text_poke"
+tests="count sample value sigtrap modify process race no_race flexible text_poke"
 bad=0
 
 complain()
@@ -42,6 +42,13 @@ check_sample()
 {
 	counts '$1 == "thread" && (!n || $2 == tid && $5 > ip) { n++; tid = $2; ip = $5 }
 		END { print n + 0, NR }' "3 3"
+}
+
+# Each change by another thread, and none of the stores that change nothing
+check_value()
+{
+	counts '$1 == "thread" && !seen[$2]++ { all = all $5 $6 $7 " " } END { print all NR }' \
+		"100->90 90->70 70->40 3"
 }
 
 check_sigtrap()

@@ -754,26 +754,33 @@ static void count_trap(int sig, siginfo_t *info, void *context)
 
 /*
  * A thread stores 32 hits that the kernel makes on its behalf for each event, so that the
- * last of 33 is lost.
+ * last of 33 is lost. They are hits of the events of another CPU than that on which the
+ * group is opened, whose own events the descriptors refer to.
  */
 TEST_F(lost, hits_are_read_for_each_member)
 {
 	struct sigaction action = { .sa_sigaction = count_trap, .sa_flags = SA_SIGINFO };
 	struct perf_event_attr attr = trap_attr(bp_attr_w(self->mem, 1));
 	char bytes[KERNEL_HITS + 2] = { };
+	struct bp_cpus cpus = bp_online_cpus();
 	struct iovec iov[KERNEL_HITS + 2];
 	int in[2], leader, member;
 	struct group_read r;
+	__u64 alone[2];
 
 	BP_NEED_ROOT();
+	BP_NEED_CPUS(cpus, 2);
+	ASSERT_EQ(0, bp_pin(cpus.cpu[0]));
 	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));
 	ASSERT_EQ(0, pipe(in));
 	attr.exclude_kernel = 0;
 	leader = bp_open(&attr, 0, -1);
 	ASSERT_LE(0, leader);
 	attr.bp_addr = (uintptr_t)self->mem + SECOND;
+	attr.read_format = PERF_FORMAT_LOST;
 	member = bp_open_group(&attr, 0, -1, leader, 0);
 	ASSERT_LE(0, member);
+	ASSERT_EQ(0, bp_pin(cpus.cpu[1]));
 	for (int i = 0; i < KERNEL_HITS + 2; i++)
 		iov[i] = (struct iovec){ self->mem + (i ? SECOND : 0), 1 };
 	ASSERT_EQ(sizeof(bytes), write(in[1], bytes, sizeof(bytes)));
@@ -786,6 +793,9 @@ TEST_F(lost, hits_are_read_for_each_member)
 		EXPECT_EQ(i ? KERNEL_HITS + 1 : 1, r.cntr[i].value);
 		EXPECT_EQ(i, r.cntr[i].id);
 	}
+	ASSERT_EQ(sizeof(alone), read(member, alone, sizeof(alone)));
+	EXPECT_EQ(KERNEL_HITS + 1, alone[0]);
+	EXPECT_EQ(1, alone[1]);
 }
 
 TEST_HARNESS_MAIN

@@ -8,7 +8,7 @@
  */
 #include <asm/perf_regs.h>
 
-#include "bp_test.h"
+#include "samples.h"
 
 struct sample {
 	__u64 identifier, ip, time, addr, id, stream_id, period;
@@ -125,38 +125,11 @@ static size_t parse(const struct perf_event_attr *attr, const union bp_record *r
 	return (const char *)p - rec->bytes;
 }
 
-FIXTURE(sample)
-{
-	char *mem;
-	struct perf_event_attr attr;
-	struct bp_cpus cpus;
-	struct bp_ring ring;
-	union bp_record rec;
-	int fd;
-};
+SAMPLES_FIXTURE(sample)
 
 FIXTURE_SETUP(sample)
 {
-	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, self->mem);
-	self->cpus = bp_online_cpus();
-	self->attr = bp_attr_w(self->mem, 1);
-	self->attr.sample_period = 1;
-}
-
-FIXTURE_TEARDOWN(sample)
-{
-	if (self->ring.page)
-		bp_ring_unmap(&self->ring);
-	bp_teardown(_metadata);
-}
-
-static void open_ring_on(struct __test_metadata *_metadata, FIXTURE_DATA(sample) *self,
-			 pid_t pid, int cpu, int pages)
-{
-	self->fd = bp_open(&self->attr, pid, cpu);
-	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, bp_ring_map(&self->ring, self->fd, pages, PROT_READ | PROT_WRITE));
+	SETUP_SAMPLES(bp_attr_w(self->mem, 1));
 }
 
 static void open_ring(struct __test_metadata *_metadata, FIXTURE_DATA(sample) *self,

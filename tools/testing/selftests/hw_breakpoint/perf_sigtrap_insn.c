@@ -162,9 +162,12 @@ TEST_F(insn, handler_that_waits_with_sigtrap_unblocked_gets_the_others)
 
 static int result_of_ppoll, result_of_sigtimedwait;
 
+#define MOMENT_NS	20000000
+
 static void wait_with_sigtrap_blocked(int nr)
 {
-	__s64 moment[2] = { 0, 20000000 };
+	/* ppoll() writes the time that is left. */
+	__s64 moment[2] = { 0, MOMENT_NS };
 	sigset_t set;
 
 	if (nr)
@@ -172,7 +175,7 @@ static void wait_with_sigtrap_blocked(int nr)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTRAP);
 	result_of_ppoll = syscall(NR_PPOLL, NULL, 0, moment, &set, 8) ? -errno : 0;
-	result_of_sigtimedwait = take_signal(NULL, moment[1]);
+	result_of_sigtimedwait = take_signal(NULL, MOMENT_NS);
 }
 
 /* The others do not interrupt it, and come when it has returned. */

@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * attr.config bits 3 and 4: values of the object in each sample, and only real changes.
- *
- * The rule: each record has the object before and after the access. The value before is
- * the value after the hit before it, or what the object was when the event was opened,
- * enabled or modified. So the records of one memory are a chain from the first value to the
- * last, also if several CPUs write, and no change is told twice. A value that is not known is
- * reported as such. With bit 4 an access that leaves the object as it was is no hit.
- */
-#include <linux/capability.h>
+/* What the records of an event with values say; see values.h. */
 #include <linux/memfd.h>
 
-#include "bp_test.h"
+#include "values.h"
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON	38
-#endif
 #ifndef __NR_memfd_secret
 #define __NR_memfd_secret	447
 #endif
 
-#define VALUE		HW_BREAKPOINT_VALUE
-#define CHANGED		HW_BREAKPOINT_CHANGED
-#define BOTH		(HW_BREAKPOINT_BEFORE_KNOWN | HW_BREAKPOINT_AFTER_KNOWN)
-
 #define NR_THREADS	4
 #define MANY		200
-
-static void store8(void *p, __u64 v)
-{
-	asm volatile("movb %b1, (%0)" : : "r" (p), "q" (v) : "memory");
-}
-
-static void store16(void *p, __u64 v)
-{
-	asm volatile("movw %w1, (%0)" : : "r" (p), "r" (v) : "memory");
-}
-
-static void store32(void *p, __u64 v)
-{
-	asm volatile("movl %k1, (%0)" : : "r" (p), "r" (v) : "memory");
-}
 
 static void store(void *p, unsigned int size, __u64 v)
 {
@@ -50,104 +19,6 @@ static void store(void *p, unsigned int size, __u64 v)
 		store16(p, v);
 	else
 		store32(p, v);
-}
-
-/* A record, of an object of at most 8 bytes */
-struct hit {
-	__u64 addr, before, after;
-	__u32 tid;
-	unsigned int len, flags;
-};
-
-FIXTURE(value)
-{
-	char *mem;
-	struct perf_event_attr attr;
-	struct bp_cpus cpus;
-	struct bp_ring ring;
-	union bp_record rec;
-	int fd;
-};
-
-FIXTURE_SETUP(value)
-{
-	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
-	ASSERT_NE(NULL, self->mem);
-	self->cpus = bp_online_cpus();
-	self->attr = bp_attr_w(self->mem, 4);
-	self->attr.config = VALUE;
-	self->attr.sample_period = 1;
-	self->attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_RAW;
-}
-
-FIXTURE_TEARDOWN(value)
-{
-	if (self->ring.page)
-		bp_ring_unmap(&self->ring);
-	bp_teardown(_metadata);
-}
-
-static void open_ring(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self,
-		      pid_t pid, int cpu)
-{
-	self->fd = bp_open(&self->attr, pid, cpu);
-	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, bp_ring_map(&self->ring, self->fd, 64, PROT_READ | PROT_WRITE));
-}
-
-/* Takes the next sample out of the ring; returns false if there is none. */
-static bool next_hit(struct bp_ring *ring, union bp_record *rec, struct hit *hit)
-{
-	const struct hw_breakpoint_values *values;
-	const __u32 *p;
-
-	do {
-		if (!bp_ring_next(ring, rec))
-			return false;
-	} while (rec->header.type != PERF_RECORD_SAMPLE);
-
-	p = (const __u32 *)&rec->u64[1];
-	*hit = (struct hit) { .tid = p[1], .addr = rec->u64[2] };
-	values = (const void *)&p[5];
-	/* The size, behind it the values, and padding */
-	if (p[4] + 4 != rec->header.size - 24 || p[4] < 4 + 2U * values->len ||
-	    values->len > sizeof(hit->before))
-		return false;
-	hit->len = values->len;
-	hit->flags = values->flags;
-	memcpy(&hit->before, values->bytes + values->offset, hit->len);
-	memcpy(&hit->after, values->bytes + values->offset + hit->len, hit->len);
-	return true;
-}
-
-static void expect_hit(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self,
-		       unsigned int flags, __u64 before, __u64 after)
-{
-	struct hit hit;
-
-	ASSERT_TRUE(next_hit(&self->ring, &self->rec, &hit));
-	EXPECT_EQ(self->attr.bp_len, hit.len);
-	EXPECT_EQ(flags, hit.flags);
-	EXPECT_EQ(before, hit.before);
-	EXPECT_EQ(after, hit.after);
-}
-
-static void expect_no_hit(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self)
-{
-	struct hit hit;
-
-	EXPECT_FALSE(next_hit(&self->ring, &self->rec, &hit)) {
-		TH_LOG("%llx -> %llx, flags %x", hit.before, hit.after, hit.flags);
-	}
-}
-
-static __u64 silent(int fd)
-{
-	__u64 nr = ~0ULL;
-
-	if (ioctl(fd, HW_BREAKPOINT_IOC_SILENT, &nr))
-		return ~0ULL;
-	return nr;
 }
 
 /* -------------------------------------------------------------- one thread */
@@ -216,6 +87,42 @@ TEST_F(value, read_tells_the_same_value_twice)
 	open_ring(_metadata, self, 0, -1);
 	bp_load(self->mem, 4);
 	expect_hit(_metadata, self, BOTH, 5, 5);
+}
+
+/*
+ * The kernel reads the object to tell its value: that is no access that any breakpoint for
+ * reads counts, not even one for accesses of the kernel.
+ */
+TEST_F(value, reading_the_value_is_no_hit)
+{
+	struct perf_event_attr attr = bp_attr(HW_BREAKPOINT_RW, self->mem + 2, 2);
+	int fd;
+
+	attr.exclude_kernel = 0;
+	fd = bp_open(&attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	open_ring(_metadata, self, 0, -1);
+	for (int i = 1; i <= 20; i++) {
+		store8(self->mem, i);
+		expect_hit(_metadata, self, BOTH, i - 1, i);
+	}
+	EXPECT_EQ(0, bp_count(fd));
+	bp_load(self->mem + 2, 2);
+	EXPECT_EQ(1, bp_count(fd));
+}
+
+TEST_F(value, reading_the_value_is_no_hit_of_the_event_itself)
+{
+	self->attr.bp_type = HW_BREAKPOINT_RW;
+	self->attr.exclude_kernel = 0;
+	open_ring(_metadata, self, 0, -1);
+	for (int i = 1; i <= 20; i++) {
+		store32(self->mem, i);
+		bp_load(self->mem, 4);
+		expect_hit(_metadata, self, BOTH, i - 1, i);
+		expect_hit(_metadata, self, BOTH, i, i);
+		expect_no_hit(_metadata, self);
+	}
 }
 
 /* What was written while the event was off is not told. */
@@ -410,12 +317,6 @@ TEST_F(changed, reads_are_no_hits)
 	EXPECT_EQ(2, silent(fd));
 }
 
-static long store_values(int cmd, void *mem)
-{
-	store32(mem, cmd);
-	return 0;
-}
-
 static volatile int signals;
 
 static void count_signal(int sig)
@@ -566,11 +467,9 @@ FIXTURE_SETUP(threads)
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
 	self->cpus = bp_online_cpus();
-	self->attr = bp_attr_w(self->mem, 4);
-	self->attr.config = VALUE | variant->config;
+	self->attr = value_attr(self->mem);
+	self->attr.config |= variant->config;
 	self->attr.inherit = variant->inherit;
-	self->attr.sample_period = 1;
-	self->attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_RAW;
 }
 
 FIXTURE_TEARDOWN(threads)
@@ -842,14 +741,16 @@ TEST_F(value, truncated_page_of_a_file_is_unknown)
 	close(fd);
 }
 
+/* The memory of a VGA adapter */
+#define VGA_MEMORY	0xb8000
+
 TEST_F(value, device_is_not_read)
 {
 	int fd = open("/dev/mem", O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)
 		SKIP(return, "needs /dev/mem");
-	/* The memory of a VGA adapter */
-	map_fd(_metadata, self, fd, 0xb8000);
+	map_fd(_metadata, self, fd, VGA_MEMORY);
 	open_ring(_metadata, self, 0, -1);
 	store32(self->mem, 1);
 	store32(self->mem, 2);
@@ -876,98 +777,126 @@ TEST_F(value, secret_memory_is_not_read)
 
 static volatile bool done;
 
-static void *drop_page(void *mem)
+#define OF_DEVICE	0xdddddd00U
+
+struct remapped {
+	char *mem;
+	int fd;
+};
+
+/* Puts a page of a device and a new page in its place, in alternation. */
+static void *remap_page(void *arg)
 {
-	while (!done)
-		madvise(mem, BP_PAGE_SIZE, MADV_DONTNEED);
-	return NULL;
-}
+	struct remapped *r = arg;
 
-/* The page is zero again, or has what was stored. The kernel stores byte by byte. */
-static bool is_of_page(__u64 v)
-{
-	for (; v; v >>= 8) {
-		if ((v & 0xff) && (v & 0xff) != 0x55)
-			return false;
-	}
-	return true;
-}
-
-TEST_F(value, page_may_go_away_at_any_time)
-{
-	int rounds = bp_rounds(2000), i, nr = 0, pipefd[2];
-	__u32 v = 0x55555555;
-	pthread_t thread;
-	struct hit hit;
-
-	self->attr.exclude_kernel = 0;
-	open_ring(_metadata, self, 0, -1);
-	ASSERT_EQ(0, pipe(pipefd));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, drop_page, self->mem));
-	for (i = 0; i < rounds; i++) {
-		store32(self->mem, v);
-		if (i % 16 == 0) {
-			ASSERT_EQ(4, write(pipefd[1], &v, 4));
-			ASSERT_EQ(4, read(pipefd[0], self->mem, 4));
-		}
-		while (next_hit(&self->ring, &self->rec, &hit)) {
-			nr++;
-			EXPECT_TRUE(is_of_page(hit.before));
-			EXPECT_TRUE(is_of_page(hit.after));
-		}
-	}
-	done = true;
-	pthread_join(thread, NULL);
-	EXPECT_LE(rounds, nr);
-}
-
-/* ------------------------------------------------------------ under fire */
-
-static void *move(void *arg)
-{
-	FIXTURE_DATA(value) *self = arg;
-	struct perf_event_attr attr = self->attr;
-
-	for (int i = 0; i < bp_rounds(400); i++) {
-		attr.bp_addr = self->attr.bp_addr + i % 2 * 8;
-		if (bp_modify(self->fd, &attr))
+	while (!done) {
+		if (mmap(r->mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 r->fd, VGA_MEMORY) == MAP_FAILED ||
+		    mmap(r->mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 			return (void *)1;
 	}
-	done = true;
 	return NULL;
 }
 
-/* The objects have different contents: no record may have both. */
-TEST_F(value, record_is_about_one_object)
+/* The device differs from new pages in the bytes of the object that are not written. */
+TEST_F(value, device_that_replaces_memory_is_not_read)
 {
+	struct remapped r = { .mem = self->mem, .fd = open("/dev/mem", O_RDWR | O_CLOEXEC) };
+	int rounds = bp_rounds(4000), nr = 0, known = 0;
 	void *failed = NULL;
 	pthread_t thread;
 	struct hit hit;
-	int nr = 0;
+	__u32 *device;
 
-	store32(self->mem, 0xa0000000);
-	store32(self->mem + 8, 0xb0000000);
+	if (r.fd < 0)
+		SKIP(return, "needs /dev/mem");
+	device = mmap(NULL, BP_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, r.fd, VGA_MEMORY);
+	ASSERT_NE(MAP_FAILED, (void *)device);
+	*device = OF_DEVICE;
 	done = false;
 	open_ring(_metadata, self, 0, -1);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, move, self));
-	for (__u32 i = 1; !done && i < 0x0fffffff; i++) {
-		store32(self->mem, 0xa0000000 + i);
-		store32(self->mem + 8, 0xb0000000 + i);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, remap_page, &r));
+	for (int i = 0; i < rounds; i++) {
+		store8(self->mem, i);
 		while (next_hit(&self->ring, &self->rec, &hit)) {
-			__u64 is = hit.addr == (unsigned long)self->mem ? 0xa : 0xb;
-
 			nr++;
-			EXPECT_EQ(BOTH, hit.flags);
-			EXPECT_EQ(is, hit.before >> 28);
-			EXPECT_EQ(is, hit.after >> 28);
-			EXPECT_EQ(hit.after, is << 28 | i);
-			/* An older value may be that of the last look. */
-			EXPECT_LT(hit.before, hit.after);
+			known += !!(hit.flags & HW_BREAKPOINT_AFTER_KNOWN);
+			EXPECT_EQ(0, hit.before >> 8);
+			EXPECT_EQ(0, hit.after >> 8);
 		}
 	}
+	done = true;
 	pthread_join(thread, &failed);
 	EXPECT_EQ(NULL, failed);
-	EXPECT_LT(0, nr);
+	EXPECT_EQ(rounds, nr);
+	EXPECT_LT(0, known);
+	EXPECT_LT(known, nr);
+	EXPECT_EQ(OF_DEVICE, *device & ~0xffU);
+	munmap(device, BP_PAGE_SIZE);
+	close(r.fd);
+}
+
+/* Next to the object, with which the kernel merges them, and elsewhere */
+static void *change_mappings(void *mem)
+{
+	while (!done) {
+		for (int i = 1; i <= 2; i++) {
+			if (mmap(mem + i * BP_PAGE_SIZE, BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+				return (void *)1;
+		}
+		if (munmap(mem + BP_PAGE_SIZE, 2 * BP_PAGE_SIZE))
+			return (void *)1;
+	}
+	return NULL;
+}
+
+/* The object is in memory all the time: other mappings change. */
+TEST_F(value, changes_of_other_mappings_hide_nothing)
+{
+	int rounds = bp_rounds(4000);
+	void *failed = NULL;
+	pthread_t thread;
+	char *mem;
+
+	mem = mmap(NULL, 3 * BP_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		   -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)mem);
+	done = false;
+	self->attr.bp_addr = (unsigned long)mem;
+	open_ring(_metadata, self, 0, -1);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, change_mappings, mem));
+	for (int i = 1; i <= rounds; i++) {
+		store32(mem, i);
+		expect_hit(_metadata, self, BOTH, i - 1, i);
+	}
+	done = true;
+	pthread_join(thread, &failed);
+	EXPECT_EQ(NULL, failed);
+	expect_no_hit(_metadata, self);
+}
+
+/* Two pages, one of which the accesses do not touch */
+TEST_F(value, object_in_two_pages_is_told)
+{
+	char *mem = mmap(NULL, 2 * BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, (void *)mem);
+	mem += BP_PAGE_SIZE - 2;
+	store16(mem + 2, 0);
+	self->attr.bp_addr = (unsigned long)mem;
+	open_ring(_metadata, self, 0, -1);
+	store16(mem, 0x1111);
+	store16(mem, 0x2222);
+	store16(mem + 2, 0x3333);
+	expect_hit(_metadata, self, BOTH, 0, 0x1111);
+	expect_hit(_metadata, self, BOTH, 0x1111, 0x2222);
+	expect_hit(_metadata, self, BOTH, 0x2222, 0x33332222);
+	ASSERT_EQ(0, munmap(mem + 2, BP_PAGE_SIZE));
+	store16(mem, 0x4444);
+	expect_hit(_metadata, self, HW_BREAKPOINT_BEFORE_KNOWN, 0x33332222, 0);
 }
 
 /* -------------------------------------------------------------------- errors */
@@ -1030,69 +959,7 @@ TEST_F(value, sample_without_raw_data_has_no_value)
 	EXPECT_EQ(24, self->rec.header.size);
 }
 
-/* ---------------------------------------------------------------- permission */
-
-struct request {
-	struct perf_event_attr attr;
-	pid_t pid;
-	unsigned long long caps;
-};
-
-static int open_as_nobody(void *arg)
-{
-	struct request *r = arg;
-	int fd;
-
-	if (bp_become_nobody_with(r->caps))
-		return 255;
-	fd = bp_open(&r->attr, r->pid, -1);
-	return fd < 0 ? -fd : 0;
-}
-
-/* CAP_PERFMON is enough to count accesses, but does not show memory. */
-TEST_F(value, memory_of_another_user_is_not_told)
-{
-	struct request r = { self->attr, 0, 1ULL << CAP_PERFMON };
-	static const __u64 config[] = {
-		VALUE, CHANGED, VALUE | BP_PROCESS, CHANGED | BP_PROCESS,
-	};
-	struct bp_worker child;
-
-	BP_NEED_ROOT();
-	ASSERT_EQ(0, bp_start(&child, store_values, self->mem));
-	r.pid = child.pid;
-	for (unsigned int i = 0; i < ARRAY_SIZE(config); i++) {
-		r.attr.config = config[i] & BP_PROCESS;
-		EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
-		r.attr.config = config[i];
-		EXPECT_EQ(EACCES, bp_in_child(open_as_nobody, &r));
-		r.caps |= 1ULL << CAP_SYS_PTRACE;
-		EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
-		r.caps = 1ULL << CAP_PERFMON;
-	}
-	/* Its own memory */
-	r.caps = 0;
-	r.pid = 0;
-	for (unsigned int i = 0; i < ARRAY_SIZE(config); i++) {
-		r.attr.config = config[i];
-		EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
-	}
-}
-
-TEST_F(value, kernel_memory_is_for_the_administrator)
-{
-	void *jiffies = bp_ksym("jiffies_64") ?: bp_ksym("jiffies");
-	struct request r = { self->attr, 0, 1ULL << CAP_PERFMON };
-
-	BP_NEED_ROOT();
-	if (!jiffies)
-		SKIP(return, "needs the symbol jiffies");
-	r.attr.bp_addr = (unsigned long)jiffies;
-	r.attr.exclude_kernel = 0;
-	EXPECT_EQ(EPERM, bp_in_child(open_as_nobody, &r));
-	r.caps |= 1ULL << CAP_SYS_ADMIN;
-	EXPECT_EQ(0, bp_in_child(open_as_nobody, &r));
-}
+/* ------------------------------------------------------------- kernel addresses */
 
 /* The value of a kernel variable, on a CPU that writes it */
 TEST_F(value, kernel_variable_is_told)

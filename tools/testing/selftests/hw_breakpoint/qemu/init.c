@@ -6,14 +6,16 @@
  * The kernel command line has the mode, hwbp.mode= one of:
  *
  *   test   run the suites of /etc/hwbp/suites and write one nested KTAP
- *          document to the virtio serial port PORT_VERDICT, line by line
- *          as the tests go; its last line is END_MARK, and a document without
- *          that line is invalid.  hwbp.tests= selects the tests of each suite by a glob.
+ *          document to the port PORT_VERDICT, line by line as the tests go;
+ *          its last line is END_MARK, and a document without that line is
+ *          invalid.  hwbp.tests= selects the tests of each suite by a glob.
  *   exec   run the command in /etc/hwbp/argv (NUL-separated words); its output
  *          goes to PORT_OUT and PORT_ERR, its exit status to PORT_VERDICT
  *   shell  an interactive shell on the console
  *
  * The console is only a log: no result is read from it.
+ *
+ * The ports are the devices that hwbp.ports= lists, by default of virtio.
  *
  * PORT_PULSE gets a line every few seconds of guest time, by which the host sees
  * that the machine makes progress, and how far it is:
@@ -85,8 +87,10 @@
 #define __printf(a, b)	__attribute__((__format__(printf, a, b)))
 #endif
 
-/* The virtio serial ports, in the order in which vm adds them */
-enum port { PORT_VERDICT = 1, PORT_PULSE, PORT_OUT, PORT_ERR };
+/* The serial ports, in the order of hwbp.ports=. Two may be the same. */
+enum port { PORT_VERDICT, PORT_PULSE, PORT_OUT, PORT_ERR };
+
+#define DEFAULT_PORTS	"vport0p1,vport0p2,vport0p3,vport0p4"
 
 /* How the output of a program is converted to subtests: the letter with which suites names it */
 enum format {
@@ -319,20 +323,39 @@ static void watch_children(void)
 		give_up("signalfd: %s", strerror(errno));
 }
 
-/* Opens a virtio serial port, which appears some time after the device. */
+/* A terminal would change what is written, and send it with 9600 bits a second. */
+static void make_raw(int fd)
+{
+	struct termios raw;
+
+	if (tcgetattr(fd, &raw))
+		return;
+	cfmakeraw(&raw);
+	cfsetspeed(&raw, B115200);
+	tcsetattr(fd, TCSANOW, &raw);
+}
+
+/* Opens a serial port, which appears some time after the device. */
 static int open_port(enum port port)
 {
-	char path[32];
+	char *names = parameter("hwbp.ports", DEFAULT_PORTS);
+	char path[64];
 	int fd, tries;
 
-	snprintf(path, sizeof(path), "/dev/vport0p%d", port);
+	for (; port > 0 && names; port--)
+		names = strchr(names, ',') ? strchr(names, ',') + 1 : NULL;
+	if (!names)
+		give_up("hwbp.ports= lists too few");
+	snprintf(path, sizeof(path), "/dev/%.*s", (int)strcspn(names, ","), names);
 	for (tries = 0; tries < 600; tries++) {
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (fd >= 0)
+		fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+		if (fd >= 0) {
+			make_raw(fd);
 			return fd;
+		}
 		usleep(50000);
 	}
-	give_up("no virtio serial port %s", path);
+	give_up("no serial port %s", path);
 }
 
 static void open_document(void)
@@ -650,16 +673,13 @@ struct ending {
  */
 static void open_terminal(struct reader *r, int *write_end)
 {
-	struct termios raw;
-
 	r->fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (r->fd < 0 || grantpt(r->fd) || unlockpt(r->fd))
 		give_up("no pseudo-terminal: %s", strerror(errno));
 	*write_end = open(ptsname(r->fd), O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (*write_end < 0 || tcgetattr(*write_end, &raw))
+	if (*write_end < 0)
 		give_up("%s: %s", ptsname(r->fd), strerror(errno));
-	cfmakeraw(&raw);
-	tcsetattr(*write_end, TCSANOW, &raw);
+	make_raw(*write_end);
 }
 
 static void open_pipe(struct reader *r, int *write_end)
@@ -897,8 +917,8 @@ static void run_tests(void)
 
 static void run_exec(void)
 {
+	int status = 0, nr = 0, out, err;
 	char *argv[1024], *text, *word;
-	int status = 0, nr = 0;
 	size_t size;
 	pid_t pid;
 
@@ -909,7 +929,9 @@ static void run_exec(void)
 		argv[nr++] = word;
 	argv[nr] = NULL;
 
-	pid = start(argv, open_port(PORT_OUT), open_port(PORT_ERR));
+	out = open_port(PORT_OUT);
+	err = open_port(PORT_ERR);
+	pid = start(argv, out, err);
 	if (pid < 0)
 		give_up("fork: %s", strerror(errno));
 	while (!reap(pid, &status)) {
@@ -918,6 +940,9 @@ static void run_exec(void)
 	}
 	if (!kill_all())
 		fprintf(doc, "# hwbp: a process is stuck in the kernel\n");
+	/* Closing a serial line waits until all has been sent. */
+	close(out);
+	close(err);
 	fprintf(doc, "# hwbp: exit %d\n",
 		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 	fprintf(doc, "%s\n", END_MARK);

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Values while many threads write, while the object changes, and while its memory goes away;
+ * see values.h.
+ *
+ * The rule: each change is told once, also if it is one of a long object by many threads. A
+ * record is about one object, whichever shapes the event is modified to and from. A page that
+ * is not there is unknown.
+ */
+#include <linux/memfd.h>
+
+#include "values.h"
+
+static volatile bool done;
+
+/* ------------------------------------------------------------------- many threads */
+
+#define NR_THREADS	64
+#define MANY		16
+/* Three pieces: 4, 8 and 8 bytes */
+#define OFFSET		4
+#define WORDS		5
+
+struct writer {
+	__u32 *mem;
+	unsigned int id;
+	int cpu;
+};
+
+/* Each value that is stored in a word is another one. */
+static void *write_words(void *arg)
+{
+	struct writer *w = arg;
+	unsigned int seed = w->id;
+
+	bp_pin(w->cpu);
+	for (unsigned int i = 1; i <= MANY; i++) {
+		store32(w->mem + bp_random(&seed) % WORDS, w->id << 16 | i);
+		if (i % 4 == w->id % 4)
+			sched_yield();
+	}
+	return NULL;
+}
+
+struct chain {
+	struct hit hit[NR_THREADS * MANY + 1];
+	int nr;
+};
+
+static bool is_same(const __u32 *a, const __u32 *b)
+{
+	return !memcmp(a, b, WORDS * sizeof(*a));
+}
+
+/* As each value is another one, each has at most one record that changes it. */
+static const __u32 *follow(const struct chain *chain, const __u32 *value, int *nr)
+{
+	int i;
+
+	for (*nr = 0; ; ++*nr) {
+		for (i = 0; i < chain->nr; i++) {
+			if (is_same(chain->hit[i].words[0], value) &&
+			    !is_same(chain->hit[i].words[1], value))
+				break;
+		}
+		if (i == chain->nr || *nr > chain->nr)
+			return value;
+		value = chain->hit[i].words[1];
+	}
+}
+
+FIXTURE(crowd)
+{
+	__u32 *object;
+	struct perf_event_attr attr;
+	struct bp_cpus cpus;
+};
+
+FIXTURE_VARIANT(crowd)
+{
+	__u64 config;
+	bool inherit;
+};
+
+FIXTURE_VARIANT_ADD(crowd, of_a_process) { .config = BP_PROCESS };
+FIXTURE_VARIANT_ADD(crowd, of_a_process_changes) { .config = BP_PROCESS | CHANGED };
+FIXTURE_VARIANT_ADD(crowd, of_a_process_flexible) { .config = BP_PROCESS | BP_FLEXIBLE };
+FIXTURE_VARIANT_ADD(crowd, that_inherits) { .inherit = true };
+
+FIXTURE_SETUP(crowd)
+{
+	char *mem = bp_map_page(PROT_READ | PROT_WRITE);
+
+	ASSERT_NE(NULL, mem);
+	if (bp_read_number("/sys/bus/event_source/devices/breakpoint/caps/max_length") < 32)
+		SKIP(return, "needs breakpoints of several registers");
+	self->object = (__u32 *)(mem + OFFSET);
+	self->cpus = bp_online_cpus();
+	self->attr = value_attr(self->object);
+	self->attr.bp_len = WORDS * sizeof(__u32);
+	self->attr.config |= variant->config;
+	self->attr.inherit = variant->inherit;
+}
+
+FIXTURE_TEARDOWN(crowd)
+{
+	bp_teardown(_metadata);
+}
+
+TEST_F(crowd, chain_of_a_long_object_is_unbroken)
+{
+	static const __u32 zeros[WORDS];
+	static struct chain chain;
+	static union bp_record rec;
+	struct writer w[NR_THREADS];
+	pthread_t thread[NR_THREADS];
+	struct bp_ring ring[BP_MAX_CPUS];
+	long long hits = 0, filtered = 0;
+	int fd[BP_MAX_CPUS], nr, changes = 0;
+
+	for (int i = 0; i < self->cpus.nr; i++) {
+		fd[i] = bp_open(&self->attr, 0, self->cpus.cpu[i]);
+		ASSERT_GE(fd[i], 0);
+		ASSERT_EQ(0, bp_ring_map(&ring[i], fd[i], 32, PROT_READ | PROT_WRITE));
+	}
+	for (int i = 0; i < NR_THREADS; i++) {
+		w[i] = (struct writer) { self->object, i + 1, self->cpus.cpu[i % self->cpus.nr] };
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, write_words, &w[i]));
+	}
+	for (int i = 0; i < NR_THREADS; i++)
+		pthread_join(thread[i], NULL);
+
+	chain.nr = 0;
+	for (int i = 0; i < self->cpus.nr; i++) {
+		while (chain.nr < ARRAY_SIZE(chain.hit) &&
+		       next_hit(&ring[i], &rec, &chain.hit[chain.nr]))
+			chain.nr++;
+		hits += bp_count(fd[i]);
+		if (self->attr.config & CHANGED)
+			filtered += silent(fd[i]);
+		bp_ring_unmap(&ring[i]);
+	}
+	EXPECT_EQ(hits, chain.nr);
+	EXPECT_EQ(NR_THREADS * MANY, hits + filtered);
+	for (int i = 0; i < chain.nr; i++) {
+		EXPECT_EQ(BOTH, chain.hit[i].flags);
+		changes += !is_same(chain.hit[i].words[0], chain.hit[i].words[1]);
+	}
+	EXPECT_TRUE(is_same(self->object, follow(&chain, zeros, &nr)));
+	EXPECT_EQ(changes, nr);
+	if (self->attr.config & CHANGED)
+		EXPECT_EQ(chain.nr, changes);
+}
+
+/* ------------------------------------------------------------- changes of the shape */
+
+/* 1, 2, 3 and 4 pieces. All words of an object begin with its tag. */
+static const struct shape {
+	unsigned int offset, len;
+	__u32 tag;
+} shapes[] = {
+	{ 0, 4, 0xa }, { 16, 12, 0xb }, { 32, 24, 0xc }, { 64, 32, 0xd },
+};
+
+#define NR_SHAPES	((int)ARRAY_SIZE(shapes))
+
+static const struct shape *shape_at(__u64 offset)
+{
+	for (int i = 0; i < NR_SHAPES; i++) {
+		if (shapes[i].offset == offset)
+			return &shapes[i];
+	}
+	return NULL;
+}
+
+/* At the time of the access, each word of the object has value @v or the one before it. */
+static bool is_of_shape(const struct shape *s, const struct hit *hit, __u32 v)
+{
+	for (unsigned int i = 0; i < s->len / 4; i++) {
+		__u32 after = hit->words[1][i];
+
+		if (hit->words[0][i] >> 28 != s->tag || after >> 28 != s->tag ||
+		    hit->words[0][i] > after || v - (after & 0x0fffffff) > 1)
+			return false;
+	}
+	return hit->len == s->len && hit->flags == BOTH;
+}
+
+static void store_in_shapes(char *mem, __u32 v)
+{
+	for (int i = 0; i < NR_SHAPES; i++) {
+		for (unsigned int at = 0; at < shapes[i].len; at += 4)
+			store32(mem + shapes[i].offset + at, shapes[i].tag << 28 | v);
+	}
+}
+
+FIXTURE(shape)
+{
+	FIXTURE_DATA(value) v;
+};
+
+FIXTURE_VARIANT(shape)
+{
+	__u64 config;
+	bool here;
+};
+
+FIXTURE_VARIANT_ADD(shape, guaranteed) { };
+FIXTURE_VARIANT_ADD(shape, flexible) { .config = BP_FLEXIBLE };
+FIXTURE_VARIANT_ADD(shape, of_a_process) { .config = BP_PROCESS, .here = true };
+
+FIXTURE_SETUP(shape)
+{
+	if (bp_read_number("/sys/bus/event_source/devices/breakpoint/caps/max_length") < 32)
+		SKIP(return, "needs breakpoints of several registers");
+	self->v.mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->v.mem);
+	self->v.cpus = bp_online_cpus();
+	self->v.attr = value_attr(self->v.mem);
+	self->v.attr.config |= variant->config;
+}
+
+FIXTURE_TEARDOWN(shape)
+{
+	bp_teardown(_metadata);
+}
+
+static void *change_shape(void *arg)
+{
+	FIXTURE_DATA(value) *v = arg;
+	struct perf_event_attr attr = v->attr;
+	long errors = 0;
+
+	bp_pin(v->cpus.cpu[v->cpus.nr - 1]);
+	for (int i = 0; i < bp_rounds(400); i++) {
+		/* Each shape after each other one */
+		const struct shape *s = &shapes[(i + i / NR_SHAPES * (1 + i % 3)) % NR_SHAPES];
+
+		attr.bp_addr = (unsigned long)v->mem + s->offset;
+		attr.bp_len = s->len;
+		errors += bp_modify(v->fd, &attr) != 0;
+	}
+	done = true;
+	return (void *)errors;
+}
+
+TEST_F(shape, record_is_about_one_object)
+{
+	FIXTURE_DATA(value) *v = &self->v;
+	int seen[NR_SHAPES] = { };
+	const struct shape *s;
+	void *errors = NULL;
+	pthread_t thread;
+	struct hit hit;
+
+	store_in_shapes(v->mem, 0);
+	if (variant->here)
+		ASSERT_EQ(0, bp_pin(v->cpus.cpu[0]));
+	open_ring(_metadata, v, 0, variant->here ? v->cpus.cpu[0] : -1);
+	done = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, change_shape, v));
+	for (__u32 i = 1; !done && i < 0x0fffffff; i++) {
+		store_in_shapes(v->mem, i);
+		while (next_hit(&v->ring, &v->rec, &hit)) {
+			s = shape_at(hit.addr - (unsigned long)v->mem);
+			ASSERT_TRUE(!!s) {
+				TH_LOG("hit at %llx", hit.addr);
+			}
+			seen[s - shapes]++;
+			EXPECT_TRUE(is_of_shape(s, &hit, i)) {
+				TH_LOG("%d bytes, flags %x, of %d bytes: %x -> %x", hit.len,
+				       hit.flags, s->len, hit.words[0][0], hit.words[1][0]);
+			}
+		}
+	}
+	pthread_join(thread, &errors);
+	EXPECT_EQ(NULL, errors);
+	for (int i = 0; i < NR_SHAPES; i++)
+		EXPECT_LT(0, seen[i]);
+	bp_ring_unmap(&v->ring);
+}
+
+/* ------------------------------------------------------------- memory that goes away */
+
+struct page {
+	char *mem;
+	int fd;
+};
+
+static void drop(struct page *p)
+{
+	madvise(p->mem, BP_PAGE_SIZE, MADV_DONTNEED);
+}
+
+static void unmap(struct page *p)
+{
+	munmap(p->mem, BP_PAGE_SIZE);
+	sched_yield();
+	mmap(p->mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static void protect(struct page *p)
+{
+	mprotect(p->mem, BP_PAGE_SIZE, PROT_NONE);
+	sched_yield();
+	mprotect(p->mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE);
+}
+
+static void cut(struct page *p)
+{
+	if (ftruncate(p->fd, 0))
+		_exit(1);
+	sched_yield();
+	if (ftruncate(p->fd, BP_PAGE_SIZE))
+		_exit(1);
+}
+
+FIXTURE(page)
+{
+	FIXTURE_DATA(value) v;
+	struct page page;
+};
+
+FIXTURE_VARIANT(page)
+{
+	void (*remove)(struct page *p);
+	bool of_a_file;
+};
+
+FIXTURE_VARIANT_ADD(page, dropped) { .remove = drop };
+FIXTURE_VARIANT_ADD(page, unmapped) { .remove = unmap };
+FIXTURE_VARIANT_ADD(page, protected) { .remove = protect };
+FIXTURE_VARIANT_ADD(page, truncated) { .remove = cut, .of_a_file = true };
+FIXTURE_VARIANT_ADD(page, of_a_file_unmapped) { .remove = unmap, .of_a_file = true };
+
+static void (*remove_page)(struct page *p);
+
+FIXTURE_SETUP(page)
+{
+	self->v.mem = bp_map_page(PROT_READ | PROT_WRITE);
+	ASSERT_NE(NULL, self->v.mem);
+	self->page = (struct page) { self->v.mem, -1 };
+	remove_page = variant->remove;
+	if (variant->of_a_file) {
+		self->page.fd = memfd_create("value", 0);
+		ASSERT_LE(0, self->page.fd);
+		ASSERT_EQ(0, ftruncate(self->page.fd, BP_PAGE_SIZE));
+		ASSERT_EQ(self->v.mem, mmap(self->v.mem, BP_PAGE_SIZE, PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_FIXED, self->page.fd, 0));
+	}
+	self->v.attr = value_attr(self->v.mem);
+	self->v.attr.exclude_kernel = 0;
+}
+
+FIXTURE_TEARDOWN(page)
+{
+	bp_teardown(_metadata);
+}
+
+static void *remove_pages(void *page)
+{
+	while (!done)
+		remove_page(page);
+	return NULL;
+}
+
+/* The page is zero again, or has what was stored. The kernel stores byte by byte. */
+static bool is_of_page(__u64 v)
+{
+	for (; v; v >>= 8) {
+		if ((v & 0xff) && (v & 0xff) != 0x55)
+			return false;
+	}
+	return true;
+}
+
+/* The kernel makes the accesses: it gets an error where a program would get a signal. */
+TEST_F(page, may_go_away_at_any_time)
+{
+	int rounds = bp_rounds(1000), nr = 0, stored = 0, pipefd[2];
+	FIXTURE_DATA(value) *v = &self->v;
+	__u32 bytes = 0x55555555;
+	pthread_t thread;
+	struct hit hit;
+	long n;
+
+	open_ring(_metadata, v, 0, -1);
+	ASSERT_EQ(0, pipe(pipefd));
+	done = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, remove_pages, &self->page));
+	for (int i = 0; i < rounds; i++) {
+		ASSERT_EQ(4, write(pipefd[1], &bytes, 4));
+		n = read(pipefd[0], v->mem, 4);
+		if (n == 4) {
+			stored++;
+		} else {
+			/* What was not stored is still in the pipe. */
+			ASSERT_LT(0, read(pipefd[0], &bytes, 4));
+		}
+		while (next_hit(&v->ring, &v->rec, &hit)) {
+			nr++;
+			EXPECT_TRUE(is_of_page(hit.before));
+			EXPECT_TRUE(is_of_page(hit.after));
+		}
+	}
+	done = true;
+	pthread_join(thread, NULL);
+	EXPECT_LT(0, stored);
+	EXPECT_LE(stored, nr);
+	bp_ring_unmap(&v->ring);
+}
+
+TEST_HARNESS_MAIN
