@@ -33,5 +33,6 @@ other)
 esac
 # A kernel with lockdep is slow, and prints the same. Errors of the syntax stay: kmemleak
 # looks at what they leave.
-[ ! -e /proc/lockdep ] || set -- "$@" ! -name '*hwbp*' ! -name '*console*' ! -name '*_hits*'
+[ ! -e /proc/lockdep ] || set -- "$@" ! -name '*hwbp*' ! -name '*console*' ! -name '*_hits*' \
+	! -name '*-slots.tc'
 exec ./ftracetest --ktap -v $(find test.d "$@" | sort)
