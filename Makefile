@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A patch series on Linux 6.12: build it, boot it under QEMU, test it. "make help"
-# lists the targets. Each target makes everything that it needs.
+# lists the most used targets, "make help-all" all. Each makes everything that it needs.
 
 .DEFAULT_GOAL := all
 SHELL := /bin/bash
@@ -9,13 +9,28 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 
-# Variables that make help does not list: BUILD_LOCK= is a lock file that serializes kernel
+# A variable that make help-all does not list: BUILD_LOCK= is a lock file that serializes kernel
 # builds of several checkouts.
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED CONFIG
+export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED APPEND CONFIG SEND ENFORCE
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
+endif
+
+# Names that an environment may have for something else
+ifneq ($(origin BASE),command line)
+unexport BASE
+BASE :=
+endif
+ifneq ($(origin STACK),command line)
+unexport STACK
+STACK :=
+endif
+ifneq ($(BASE),)
+ifneq ($(filter-out export dist tree,$(or $(MAKECMDGOALS),all)),)
+$(error BASE= is for make export, make dist and make tree)
+endif
 endif
 
 BIN := patches/bin
@@ -32,7 +47,7 @@ STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test quick bench \
-	bench-tools sizes baseline lint bisect arm64 docs clean distclean help deps-tour \
+	bench-tools sizes baseline lint bisect arm64 docs clean distclean help help-all dist deps-tour \
 	deps-test out/bzImage out/debug/bzImage out/base/bzImage build/base-src deb test-bochs \
 	test-debian test-clients test-base
 
@@ -78,6 +93,11 @@ deps-btf:
 out/btf/bzImage: tree deps-btf
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/btf $@ $(PLAIN) $(QEMU)/btf.config $(OURS)
 
+# With KVM, for the test of breakpoints beside those of guests: make test KERNEL=kvm
+.PHONY: out/kvm/bzImage
+out/kvm/bzImage: tree
+	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/kvm $@ $(PLAIN) $(QEMU)/kvm.config $(OURS)
+
 base: out/base/bzImage
 out/base/bzImage: build/base-src
 	@$(STEP) $(BIN)/kernel build/base-src build/obj/base-plain $@ $(PLAIN) $(EXTRA_CONFIG)
@@ -118,6 +138,7 @@ endif
 IMAGE_plain := out/bzImage
 IMAGE_debug := out/debug/bzImage
 IMAGE_btf := out/btf/bzImage
+IMAGE_kvm := out/kvm/bzImage
 IMAGE_base := out/base/bzImage
 KERNELS := $(or $(KERNEL),plain debug)
 # The machine of the debug kernel takes longest, so it starts first: the shorter ones then
@@ -125,7 +146,7 @@ KERNELS := $(or $(KERNEL),plain debug)
 TESTS := $(foreach k,$(filter debug,$(KERNELS)) $(filter-out debug,$(KERNELS)),\
 	$(foreach c,$(or $(CPUS),4 $(if $(FULL),2)),$k-$c))
 ifeq ($(ONLY)$(filter kvm,$(ACCEL)),)
-TESTS += $(if $(filter plain,$(KERNELS)),plant-2 onecpu-2)
+TESTS += $(if $(filter plain,$(KERNELS)),plant-2 onecpu-2 plain-bochs)
 # The costs of the base were recorded with this base and configuration.
 TESTS += $(if $(filter plain,$(KERNELS)),$(if $(EXTRA_CONFIG)$(LINUX),,cost-2))
 endif
@@ -134,6 +155,7 @@ forget-spent:
 	@rm -rf build/spent
 
 test: forget-spent deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
+	@$(if $(filter %-bochs,$(TESTS)),$(BIN)/deps bochs)
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
 
 # The suites whose subject is the processor, in another emulator
@@ -214,15 +236,19 @@ check:
 	@$(BIN)/check
 	@$(TESTS_DIR)/model/check || { [ $$? -eq 2 ] && \
 		echo "check: without spin the model of kernel/events/bp_wide.c is not checked"; }
-	@printf '$(TESTS_DIR)/%s\n' qemu/{verdict,watchdog,bench}_test clients/compare_test | \
+	@printf '%s\n' $(BIN)/series_test $(TESTS_DIR)/{qemu/{verdict,watchdog,bench},clients/compare}_test | \
 		xargs -P $(JOBS) -I{} sh -c '{} > /dev/null || { echo "check: {} fails" >&2; exit 1; }'
 
 export:
-	@$(BIN)/export --verify out/series
+	@$(BIN)/export --verify
+
+# What a release has: the mails, and one patch for each base
+dist:
+	@$(BIN)/dist
 
 lint: build/base-src
 	@$(BIN)/deps build lint
-	@$(BIN)/export out/series
+	@$(BIN)/export
 	@$(BIN)/lint
 
 # With BOOT_ALL=1 the kernel of every commit is built completely, booted and tested.
@@ -248,21 +274,34 @@ distclean:
 	rm -rf out build
 
 help:
-	@sed -n 's/^#: \{0,1\}//p' Makefile
+	@sed -n 's/^#\. \{0,1\}//p' Makefile
 
-#: make           build the patched kernel: out/bzImage, objects in build/obj/plain
-#: make debug     the same with lockdep, KASAN and more: out/debug/bzImage
+help-all:
+	@sed -n 's/^#[.:] \{0,1\}//p' Makefile
+
+#. make run       boot the patched kernel in QEMU: hwbp finds a bug in a program
+#. make           build the patched kernel: out/bzImage, objects in build/obj/plain
+#. make test      run all tests, on a plain and a debug kernel
+#. make test ONLY=perf_read   one suite; 'perf_modify_*' or kgdb,perf_read several of
+#.                them; ONLY=perf_read:GLOB some tests of a suite
+#. make quick     KUnit and the suites of the files that were changed since the
+#.                last commit, or SINCE=commit, on the plain kernel: some minutes
+#. make shell     boot the kernel to a prompt
+#. make deb       Debian packages of the kernel, with Debian's configuration, and
+#.                of hwbp, in out/deb: all its modules, or those that LSMOD= lists
+#.
+#. make tree      base + series + overlay -> build/linux, one commit per patch
+#. make refresh   write the commits of build/linux back to patches/ and overlay
+#. make check     check that series, patches and overlay are consistent
+#. make export    write the series as mails to out/series, a folder for each stack
+#.
+#. make help-all  all other targets, and the variables
+#:
+#: make debug     a kernel with lockdep, KASAN and more: out/debug/bzImage
 #: make base      build the unpatched kernel
-#: make run       boot the kernel: hwbp finds the code that corrupts a counter
-#: make shell     boot the kernel to a prompt
 #: make root      stage the files of the machines in build/root
-#: make test      run all tests, on a plain and a debug kernel; ends with the verdict
-#: make test ONLY=perf_read     one suite; ONLY='perf_modify_*' or ONLY=kgdb,perf_read
-#:                several of them; ONLY=perf_read:GLOB some tests of a suite
 #: make test-bochs    only the tests of the debug registers, in Bochs, another emulator;
 #:                ONLY=, KERNEL=, REPEAT= and SEED= as with make test
-#: make quick     KUnit and the suites that test the files that were changed since the
-#:                last commit, or SINCE=commit, on the plain kernel: some minutes
 #: make bench     instructions and register writes per operation, next to the unpatched
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page,
 #:                RECORD=1 records the costs on the unpatched kernel for make test
@@ -273,8 +312,6 @@ help:
 #: make baseline  record which stock tests pass on the unpatched kernel
 #: make deps-test     install what the tests need; each target does this, too
 #:
-#: make deb       Debian packages of the kernel, with the configuration of Debian's, and
-#:                of hwbp, in out/deb: thousands of modules, or those that LSMOD= lists
 #: make test-debian   install such packages, the kernel with a small configuration, in a
 #:                Debian, boot it in QEMU, and run hwbp, gdb and perf there;
 #:                DEB=out/deb: install those of make deb
@@ -282,25 +319,29 @@ help:
 #:                ONLY=five or ONLY="watch five": some of them
 #: make test-base     run the tests of hwbp on the unpatched kernel
 #:
-#: make tree      base + series + overlay -> build/linux, one commit per patch
-#: make refresh   write the commits of build/linux back to patches/ and overlay
-#: make check     check that series, patches and overlay are consistent
-#: make export    write the series as mails to out/series, and try git am
-#: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series
+#: make export STACK=fixes   the mails of one stack; BASE=7.3: for that kernel, of Debian's
+#:                linux-source-7.3 or LINUX=; SEND=1: signed off by user.name and
+#:                user.email of git's configuration
+#: make dist      out/dist: the mails, one combined patch, checksums; BASE= as with export
+#: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series,
+#:                lines that the series takes back, the map of the selftests
 #: make docs      build the pages of the series with sphinx: out/docs/html
 #: make bisect    build each commit, boot and test the first and last; BOOT_ALL=1: boot
 #:                and test each; what passed is not repeated
 #: make arm64     cross-build before and after the layer is replaced, and the end
 #: make clean     remove what was built; distclean: the kernel tree, too
 #:
-#: LINUX=path         base tree or tarball (6.12.y)
+#: LINUX=path         base tree or tarball (6.12.y, or that of BASE=)
 #: EXTRA_CONFIG=file  additional fragment of kernel configuration
 #: CONFIG=file LSMOD=file   make deb: another configuration; only the modules in
 #:                    this output of lsmod
 #: KEEP_TREE=1        build and test what is in build/linux, committed or not
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        compiler of the kernels; ACCEL=kvm: use KVM
-#: KERNEL=plain|debug|btf CPUS=n REPEAT=k   make test: kernel, number of CPUs,
-#:                    number of runs; btf: plain with BTF, needs pahole
+#: KERNEL=plain|debug|btf|kvm CPUS=n REPEAT=k   make test: kernel, number of CPUs,
+#:                    number of runs; btf: plain with BTF, needs pahole; kvm: with KVM
+#: APPEND=words       make test: more for the kernel command line; tests find BP_NAME=value in
+#:                    their environment
 #: SEED=n             make test: repeat a run with the seed that it printed
+#: ENFORCE=1          check, export, lint: a number above patches/limits is an error
 #: FULL=1             make test: all suites also on the debug kernel and with 2 CPUs

@@ -62,11 +62,6 @@ static inline int hw_breakpoint_type(struct perf_event *bp)
 	return bp->attr.bp_type;
 }
 
-static inline unsigned long hw_breakpoint_len(struct perf_event *bp)
-{
-	return bp->attr.bp_len;
-}
-
 static inline struct arch_hw_breakpoint *counter_arch_bp(struct perf_event *bp)
 {
 	return &bp->hw.info;
@@ -119,6 +114,7 @@ bool arch_hw_breakpoint_keeps_page(void);
 
 /* ---- Changes of the address alone ---- */
 
+#ifdef arch_hw_breakpoint_repoint
 /**
  * arch_hw_breakpoint_move - check a breakpoint at another address and translate it
  * @hw: the translation of a breakpoint
@@ -134,6 +130,7 @@ bool arch_hw_breakpoint_keeps_page(void);
  */
 int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long addr,
 			    struct arch_hw_breakpoint *to);
+#endif
 
 /* ---- Kernel debuggers ---- */
 

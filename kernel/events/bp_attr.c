@@ -69,11 +69,8 @@ int bp_parse(struct perf_event *bp, const struct perf_event_attr *attr,
 	err = bp_translate(bp, attr, hw);
 	if (!err && unlikely(perf_attr_reads_memory(attr)))
 		err = bp_value_check(bp, attr, arch_check_bp_in_kernelspace(hw));
-	/* With exclude_kernel bp_translate() accepts user addresses only. */
-	if (err || attr->exclude_kernel)
-		return err;
 
-	return check_kernelspace(bp, attr, hw);
+	return err ?: check_kernelspace(bp, attr, hw);
 }
 
 int bp_parse_again(struct perf_event *bp, const struct perf_event_attr *attr,

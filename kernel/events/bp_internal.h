@@ -197,8 +197,8 @@ static inline bool bp_has_claim(const struct perf_event *bp)
  * @relays: limits how often relays kick CPUs
  * @late: timer that kicks CPUs when @relays is exceeded
  *
- * @link, @claim and the events of the set are protected by bp_wide_mutex; only @addr,
- * @seq, @relays and @late change otherwise.
+ * @link and the events of the set are protected by bp_wide_mutex; only @addr, @seq, @claim,
+ * @relays and @late change otherwise.
  */
 struct bp_wide {
 	unsigned long			addr;

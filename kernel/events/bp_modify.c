@@ -20,6 +20,7 @@
 #include <linux/irqflags.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
@@ -33,7 +34,6 @@
 
 /**
  * struct bp_change - a change of a breakpoint
- * @func: changes the event, see change_in_context()
  * @attr: new attributes; copy_changeable() copies those that can change
  * @hw: translation of @attr for the architecture
  * @resched: schedule the breakpoint out while it changes
@@ -42,7 +42,6 @@
  * @new: what it has to claim
  */
 struct bp_change {
-	event_f				func;
 	const struct perf_event_attr	*attr;
 	struct arch_hw_breakpoint	hw;
 	bool				resched;
@@ -68,17 +67,7 @@ static void set_event(struct perf_event *bp, const struct bp_change *change)
 	bp->hw.info = change->hw;
 }
 
-/* In one batch, if the architecture has batches: the breakpoint stays armed. */
-static void reinstall(struct perf_event *bp, const struct bp_change *change)
-{
-	perf_pmu_disable(bp->pmu);
-	arch_uninstall_hw_breakpoint(bp);
-	set_event(bp, change);
-	WARN_ON_ONCE(arch_install_hw_breakpoint(bp));
-	perf_pmu_enable(bp->pmu);
-}
-
-/* As reinstall(), with other registers: pieces of the old and the new range stay armed. */
+/* In one batch, if the architecture has batches: what both ranges have in common stays armed */
 static noinline void reassign(struct perf_event *bp, const struct bp_change *change)
 {
 	perf_pmu_disable(bp->pmu);
@@ -93,13 +82,11 @@ static void set_or_reinstall(struct perf_event *bp, const struct bp_change *chan
 {
 	if (bp->state != PERF_EVENT_STATE_ACTIVE) {
 		set_event(bp, change);
-	} else if (unlikely(change->other_registers)) {
+	} else if (unlikely(change->other_registers || !bp_can_change())) {
 		reassign(bp, change);
-	} else if (bp_can_change()) {
+	} else {
 		copy_changeable(&bp->attr, change->attr);
 		arch_hw_breakpoint_change(bp, &change->hw);
-	} else {
-		reinstall(bp, change);
 	}
 }
 
@@ -125,6 +112,9 @@ static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cp
 	const struct bp_change *change = info;
 	bool off = change->attr->disabled;
 
+	/* Of bp_value_prepare() */
+	if (unlikely(bp->hw.bp_next_value))
+		swap(bp->hw.bp_value, bp->hw.bp_next_value);
 	if (off || change->resched)
 		__perf_event_disable(bp, cpuctx, ctx, NULL);
 	if (bp->sigtrap)
@@ -136,29 +126,20 @@ static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cp
 	enable(bp, cpuctx, ctx);
 }
 
-/* With HW_BREAKPOINT_VALUE or HW_BREAKPOINT_CHANGED */
-static void change_valued_in_context(struct perf_event *bp, struct perf_cpu_context *cpuctx,
-				     struct perf_event_context *ctx, void *info)
-{
-	bp_value_change(bp);
-	change_in_context(bp, cpuctx, ctx, info);
-}
-
 /*
  * The event of a task that has exited changes, too: the threads that inherited it pass its
  * attributes on.
  */
 static void change_event(struct perf_event *bp, struct bp_change *change)
 {
-	event_function_call(bp, change->func, change);
+	event_function_call(bp, change_in_context, change);
 }
 
-static void init_change(struct bp_change *change, const struct perf_event_attr *attr,
-			event_f func)
+static void init_change(struct bp_change *change, const struct perf_event_attr *attr)
 {
-	change->func = func;
 	change->attr = attr;
-	change->resched = false;
+	/* A flexible breakpoint may have to wait for its registers. */
+	change->resched = !bp_can_change() && hw_breakpoint_is_flexible(attr);
 	memset(&change->hw, 0, sizeof(change->hw));
 }
 
@@ -350,52 +331,45 @@ static int prepare_value(struct perf_event *event, const struct perf_event_attr 
 	return 0;
 }
 
-static __always_inline int modify_family(struct perf_event *event,
-					 const struct perf_event_attr *attr, event_f func)
+static int change_family(struct perf_event *event, struct bp_change *change)
 {
-	bool valued = func == change_valued_in_context;
-	/* Rows modify_* of the benchmark, with the loop of same_fixed(): 14 % */
-	struct bp_change change __uninitialized;
 	struct perf_event *child;
-	int err;
+	int err = prepare(event, change);
 
-	lockdep_assert_held(&event->child_mutex);
-
-	init_change(&change, attr, func);
-	err = valued ? bp_parse(event, attr, &change.hw) :
-		       bp_parse_again(event, attr, &change.hw);
-	if (!err && !bp_can_change())
-		err = check_children(event, attr);
-	if (!err && valued)
-		err = prepare_value(event, attr);
-	if (!err)
-		err = prepare(event, &change);
 	if (err)
 		return err;
 
-	change_event(event, &change);
+	change_event(event, change);
 	list_for_each_entry(child, &event->child_list, child_list)
-		change_child(child, &change);
-	if (unlikely(change.other_registers))
-		release_registers(event, &change);
+		change_child(child, change);
+	if (unlikely(change->other_registers))
+		release_registers(event, change);
 
 	return 0;
 }
 
-static noinline int modify_valued_family(struct perf_event *event,
-					 const struct perf_event_attr *attr)
-{
-	int err = modify_family(event, attr, change_valued_in_context);
-
-	bp_value_finish(event);
-	return err;
-}
-
 static int modify(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	if (unlikely(event->hw.bp_value))
-		return modify_valued_family(event, attr);
-	return modify_family(event, attr, change_in_context);
+	bool valued = event->hw.bp_value;
+	/* Rows modify_* of the benchmark, with the loop of same_fixed(): 14 % */
+	struct bp_change change __uninitialized;
+	int err;
+
+	lockdep_assert_held(&event->child_mutex);
+
+	init_change(&change, attr);
+	err = unlikely(valued) ? bp_parse(event, attr, &change.hw) :
+				 bp_parse_again(event, attr, &change.hw);
+	if (!err && !bp_can_change())
+		err = check_children(event, attr);
+	if (!err && unlikely(valued))
+		err = prepare_value(event, attr);
+	if (!err)
+		err = change_family(event, &change);
+	if (unlikely(valued))
+		bp_value_finish(event);
+
+	return err;
 }
 
 /* The error of open has precedence, as it is for attributes that can change. */
@@ -457,7 +431,7 @@ static int modify_here(struct perf_event *bp, const struct perf_event_attr *attr
 	if (WARN_ON_ONCE(bp->process))
 		return -EINVAL;
 
-	init_change(&change, attr, change_in_context);
+	init_change(&change, attr);
 	err = bp_parse_again(bp, attr, &change.hw) ?: prepare(bp, &change);
 	if (!err && !event_function_here(bp, change_in_context, &change))
 		err = -EINVAL;

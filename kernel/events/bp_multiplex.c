@@ -43,28 +43,16 @@
  * @nr_flexible: number of registers that are assigned to flexible breakpoints
  * @flexible: the flexible breakpoints that have their registers, in order of
  *	assignment
- * @available: number of registers that guaranteed claims left available when
- *	available() was called last
- * @available_ctx: task context for which available() was called last
- * @refused: rotation group that was refused last; NULL after each change that
- *	may give it a register
- * @refused_epoch: epoch in which @refused was refused
- * @refused_need: number of registers that @refused needed
+ * @available: number of registers that guaranteed claims left when group_fits() was
+ *	called last
  *
- * @refused saves the evaluation of priorities for the next member of the same
- * rotation group.  Accessed on its CPU only, with interrupts off.
+ * Accessed on its CPU only, with interrupts off.
  */
 struct bp_assigned {
 	unsigned int		weight;
 	unsigned int		nr_flexible;
 	struct list_head	flexible;
-
 	unsigned int		available;
-	const struct perf_event_context *available_ctx;
-
-	const void		*refused;
-	u32			refused_epoch;
-	unsigned int		refused_need;
 };
 
 static DEFINE_PER_CPU(struct bp_assigned [TYPE_MAX], bp_assigned);
@@ -85,13 +73,12 @@ static inline struct perf_event *flexible_entry(struct list_head *link)
 	return list_entry(link, struct perf_event, hw.bp_flexible);
 }
 
-/*
- * The domain of the task that runs on this CPU: that of @ctx, the context of the task, or
- * that of its process; NULL if there is neither.
- */
-static struct bp_domain *current_domain(struct perf_event_context *ctx)
+/* The domain of the task that runs on this CPU, or that of its process; NULL if there is none */
+static struct bp_domain *current_domain(void)
 {
 	struct perf_process *process = perf_process_used() ? perf_cpu_process() : NULL;
+	/* Set before the first event of the task is scheduled in */
+	struct perf_event_context *ctx = perf_cpu_task_ctx();
 
 	/* A context that has not joined its process has no claims. */
 	if (unlikely(process) && !(ctx && READ_ONCE(ctx->bp_domain.process)))
@@ -151,12 +138,12 @@ static struct perf_event *lowest_priority(const struct perf_event *bp,
 static unsigned int nr_lower_priority(const struct perf_event *bp,
 				      struct bp_assigned *assigned, u32 epoch)
 {
-	u32 prio = priority(bp, epoch);
 	struct perf_event *other;
 	unsigned int n = 0;
 
 	list_for_each_entry(other, &assigned->flexible, hw.bp_flexible) {
-		if (rotation_group(other) != rotation_group(bp) && priority(other, epoch) < prio)
+		if (rotation_group(other) != rotation_group(bp) &&
+		    priority(other, epoch) < priority(bp, epoch))
 			n += bp_weight(other);
 	}
 
@@ -165,20 +152,10 @@ static unsigned int nr_lower_priority(const struct perf_event *bp,
 
 /* ---- Admission to a register ---- */
 
-/* Registers that guaranteed claims leave while @ctx runs; NULL for no task */
-static unsigned int available(struct bp_assigned *assigned, unsigned int class,
-			      struct perf_event_context *ctx)
+/* Registers of @class on this CPU that guaranteed claims leave */
+static unsigned int available(unsigned int class)
 {
-	unsigned int now = bp_slots_available(&bp_machine, class, current_domain(ctx),
-					      smp_processor_id());
-
-	if (assigned->available != now || assigned->available_ctx != ctx) {
-		assigned->available = now;
-		assigned->available_ctx = ctx;
-		assigned->refused = NULL;
-	}
-
-	return assigned->available;
+	return bp_slots_available(&bp_machine, class, current_domain(), smp_processor_id());
 }
 
 static bool evict(struct bp_assigned *assigned, struct perf_event *bp)
@@ -228,29 +205,15 @@ static unsigned int group_needs(struct perf_event *bp, unsigned int class)
 static bool group_fits(struct perf_event *bp, unsigned int class,
 		       unsigned int need, u32 epoch)
 {
-	struct perf_event_context *ctx = bp->ctx->task ? bp->ctx : perf_cpu_task_ctx();
 	struct bp_assigned *assigned = this_cpu_ptr(&bp_assigned[class]);
-	unsigned int left = available(assigned, class, ctx), lower;
-	unsigned int slots = perf_slots(class);
+	unsigned int lower;
 
-	if (need > left)
+	assigned->available = available(class);
+	if (need > assigned->available)
 		return false;
-	if (assigned->nr_flexible + need <= left && assigned->weight + need <= slots)
-		return true;
-
-	if (assigned->refused == rotation_group(bp) && assigned->refused_epoch == epoch &&
-	    assigned->refused_need <= need)
-		return false;
-
 	lower = nr_lower_priority(bp, assigned, epoch);
-	if (assigned->nr_flexible + need <= left + lower &&
-	    assigned->weight + need <= slots + lower)
-		return true;
-
-	assigned->refused = rotation_group(bp);
-	assigned->refused_epoch = epoch;
-	assigned->refused_need = need;
-	return false;
+	return assigned->nr_flexible + need <= assigned->available + lower &&
+	       assigned->weight + need <= perf_slots(class) + lower;
 }
 
 /*
@@ -260,8 +223,8 @@ static bool group_fits(struct perf_event *bp, unsigned int class,
 static bool evict_for_flexible(struct perf_event *bp, struct bp_assigned *assigned)
 {
 	unsigned int slots = perf_slots(bp_class(&bp->attr)), weight = bp_weight(bp);
-	struct perf_event *other;
 	unsigned int class, need;
+	struct perf_event *other;
 	u32 epoch = current_epoch();
 
 	for (class = 0; class < TYPE_MAX; class++) {
@@ -302,7 +265,6 @@ static noinline int evict_and_install(struct perf_event *bp, struct bp_assigned 
 	if (err)
 		return err;
 
-	assigned->refused = NULL;
 	assigned->weight += bp_weight(bp);
 	if (flexible) {
 		assigned->nr_flexible += bp_weight(bp);
@@ -342,10 +304,8 @@ int bp_sched_in(struct perf_event *bp)
 		return evict_and_install(bp, this_cpu_ptr(&bp_assigned[class]));
 
 	err = arch_install_hw_breakpoint(bp);
-	if (!err) {
-		this_cpu_write(bp_assigned[class].refused, NULL);
+	if (!err)
 		this_cpu_add(bp_assigned[class].weight, weight);
-	}
 	return err;
 }
 
@@ -355,7 +315,6 @@ void bp_sched_out(struct perf_event *bp, int flags)
 
 	lockdep_assert_irqs_disabled();
 
-	this_cpu_write(bp_assigned[class].refused, NULL);
 	this_cpu_sub(bp_assigned[class].weight, bp_weight(bp));
 	if (unlikely(hw_breakpoint_is_flexible(&bp->attr)))
 		unlist_flexible(bp, this_cpu_ptr(&bp_assigned[class]));
@@ -376,7 +335,7 @@ static void evict_excess(unsigned int class)
 	unsigned int i;
 
 	for (i = 0; i < BP_SLOTS_MAX; i++) {
-		if (assigned->nr_flexible <= available(assigned, class, perf_cpu_task_ctx()))
+		if (assigned->nr_flexible <= available(class))
 			break;
 		bp = flexible_entry(assigned->flexible.next);
 		perf_pmu_resched(bp->group_leader->pmu_ctx->pmu);

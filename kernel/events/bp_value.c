@@ -23,6 +23,7 @@
 #include <linux/secretmem.h>
 #include <linux/security.h>
 #include <linux/seqlock.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -82,23 +83,41 @@ bool __weak arch_hw_breakpoint_keeps_page(void)
 	return false;
 }
 
+/* References to the pages that a look has read: an object is in one or two. */
+struct bp_value_pages {
+	struct page	*page[2];
+	unsigned int	nr;
+};
+
+static_assert(HW_BREAKPOINT_VALUE_MAX <= PAGE_SIZE);
+
+/*
+ * Releasing the last reference frees the page, for which the allocator takes locks. The chain
+ * must not be locked: a CPU that has one of these locks may be hit and wait for the chain.
+ */
+static void put_pages(struct bp_value_pages *pages)
+{
+	while (pages->nr)
+		put_page(pages->page[--pages->nr]);
+}
+
 /*
  * Reads memory of current without a fault. get_user_page_fast_only() refuses memory that is
  * not RAM, is not accessible or is secret. Interrupts off.
  */
-static bool read_pages(void *to, unsigned long addr, unsigned int len)
+static bool read_pages(void *to, unsigned long addr, unsigned int len,
+		       struct bp_value_pages *pages)
 {
+	struct page **page;
 	unsigned int size;
-	struct page *page;
-	bool known;
 
 	for (; len; to += size, addr += size, len -= size) {
 		size = rest_of_page(addr, len);
-		if (!get_user_page_fast_only(addr, 0, &page))
+		page = &pages->page[pages->nr];
+		if (!get_user_page_fast_only(addr, 0, page))
 			return false;
-		known = copy_from_page(to, page, addr, size);
-		put_page(page);
-		if (!known)
+		pages->nr++;
+		if (!copy_from_page(to, *page, addr, size))
 			return false;
 	}
 
@@ -133,7 +152,9 @@ static bool read_mm(struct mm_struct *mm, void *to, unsigned long addr, unsigned
 
 /*
  * True if a page of kernel addresses is RAM. Not only when the event is opened: an area of
- * vmalloc may become one of ioremap().
+ * vmalloc may become one of ioremap(). With interrupts off the area stays until the read: the
+ * TLB is flushed before the addresses are used again. The direct map also has the first
+ * megabyte, in which there are devices, and nothing that is worth a breakpoint.
  */
 static bool is_ram(unsigned long addr)
 {
@@ -145,17 +166,17 @@ static bool is_ram(unsigned long addr)
 		return page && pfn_valid(page_to_pfn(page)) && !PageReserved(page);
 	}
 
-	return virt_addr_valid((void *)addr) || __is_kernel(addr);
+	return (virt_addr_valid((void *)addr) && __pa(addr) >= SZ_1M) || __is_kernel(addr);
 }
 
 static bool read_kernel(void *to, unsigned long addr, unsigned int len)
 {
 	bool known;
 
+	guard(irqsave)();
 	if (!is_ram(addr) || !is_ram(addr + len - 1))
 		return false;
 
-	guard(irqsave)();
 	bp_value_begin_read();
 	known = !copy_from_kernel_nofault(to, (void *)addr, len);
 	bp_value_end_read();
@@ -292,22 +313,22 @@ static bool may_read_pages(struct pt_regs *regs)
 }
 
 static bool read_user(struct bp_value *value, u64 *now, const struct perf_event *bp,
-		      struct pt_regs *regs)
+		      struct pt_regs *regs, struct bp_value_pages *pages)
 {
 	/* False for code that runs with another memory than that of its task, or without one */
 	if (!user_mode(regs) && !nmi_uaccess_okay())
 		return false;
 	if (likely(bp_value_is_plain(value) || find_plain_memory(value, bp)))
 		return read_plain(value, now);
-	return may_read_pages(regs) && read_pages(now, value->addr, value->len);
+	return may_read_pages(regs) && read_pages(now, value->addr, value->len, pages);
 }
 
 static bool read_object(struct bp_value *value, u64 *now, const struct perf_event *bp,
-			struct pt_regs *regs)
+			struct pt_regs *regs, struct bp_value_pages *pages)
 {
 	now[words(value) - 1] = 0;
 	if (is_user_address(value->addr))
-		return read_user(value, now, bp, regs);
+		return read_user(value, now, bp, regs, pages);
 	return read_kernel(now, value->addr, value->len);
 }
 
@@ -324,6 +345,7 @@ bool bp_value_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
 {
 	struct bp_value *value = bp_value_of_current(bp);
 	u64 now[BP_VALUE_WORDS] __uninitialized;
+	struct bp_value_pages pages __uninitialized;
 	bool hit;
 
 	if (!lock_value(value)) {
@@ -347,9 +369,11 @@ bool bp_value_hit(struct perf_event *bp, u64 addr, struct pt_regs *regs,
 	}
 	if (is_user_address(value->addr))
 		check_exec(value);
-	hit = bp_value_step(value, read_object(value, now, bp, regs) ? now : NULL,
+	pages.nr = 0;
+	hit = bp_value_step(value, read_object(value, now, bp, regs, &pages) ? now : NULL,
 			    bp->attr.config & HW_BREAKPOINT_CHANGED, record);
 	bp_value_unlock(value);
+	put_pages(&pages);
 
 	if (!hit)
 		bp_value_count_silent(bp);
@@ -833,12 +857,6 @@ int bp_value_prepare(struct perf_event *bp, const struct perf_event_attr *attr)
 	}
 
 	return 0;
-}
-
-void bp_value_change(struct perf_event *bp)
-{
-	if (bp->hw.bp_next_value)
-		swap(bp->hw.bp_value, bp->hw.bp_next_value);
 }
 
 static void finish(struct perf_event *bp)

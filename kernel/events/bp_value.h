@@ -201,8 +201,9 @@ void bp_value_destroy(struct perf_event *bp);
  * @bp: an event without parent
  * @attr: attributes that bp_parse() has accepted
  *
- * Looks at the new object for @bp and its children. bp_value_change() makes each of them
- * use it. Call bp_value_finish() also on failure.
+ * Looks at the new object for @bp and its children. Each of them uses it when its
+ * hw.bp_value and hw.bp_next_value have been swapped, under the lock of its context and on its
+ * CPU if it is active. Call bp_value_finish() also on failure.
  *
  * Context: Process context; child_mutex of @bp held, if it has children, and
  * perf_process::mutex for an event of a process.
@@ -211,15 +212,7 @@ void bp_value_destroy(struct perf_event *bp);
 int bp_value_prepare(struct perf_event *bp, const struct perf_event_attr *attr);
 
 /**
- * bp_value_change - make an event use the chain that bp_value_prepare() has prepared
- * @bp: the event, which may be a child
- *
- * Context: Interrupts off, the context of @bp locked; on the CPU of @bp, if it is active.
- */
-void bp_value_change(struct perf_event *bp);
-
-/**
- * bp_value_finish - release the chains that bp_value_prepare() or bp_value_change() left
+ * bp_value_finish - release the chains that are not used
  * @bp: as for bp_value_prepare()
  *
  * Context: As bp_value_prepare().

@@ -635,19 +635,6 @@ static void drop_event(struct bp_wide *set, int cpu)
 	unregister_hw_breakpoint(bp);
 }
 
-static int make_events(struct bp_wide *set)
-{
-	int cpu, err;
-
-	for_each_online_cpu(cpu) {
-		err = make_event(set, cpu);
-		if (err)
-			return err;
-	}
-
-	return 0;
-}
-
 static void drop_events(struct bp_wide *set)
 {
 	int cpu;
@@ -666,7 +653,8 @@ static int start_set(struct bp_wide *set)
 	if (err)
 		return err;
 
-	err = make_events(set);
+	for_each_online_cpu(cpu)
+		err = err ?: make_event(set, cpu);
 	if (err) {
 		drop_events(set);
 		return err;
@@ -692,8 +680,6 @@ static int check_attr(const struct perf_event_attr *attr, struct arch_hw_breakpo
 
 static void free_set(struct bp_wide *set)
 {
-	if (!set)
-		return;
 	bp_value_put(set->value);
 	free_percpu(set->cpus);
 	kfree(set);
@@ -787,30 +773,15 @@ register_named_wide_hw_breakpoint(struct perf_event_attr *attr,
 }
 EXPORT_SYMBOL_GPL(register_named_wide_hw_breakpoint);
 
-static struct bp_wide *find_set(struct perf_event * __percpu *cpu_events)
-{
-	struct bp_wide *set;
-
-	list_for_each_entry(set, &bp_wide_sets, link) {
-		if (bp_wide_events(set) == cpu_events)
-			return set;
-	}
-
-	return NULL;
-}
-
 void unregister_wide_hw_breakpoint(struct perf_event * __percpu *cpu_events)
 {
-	struct bp_wide *set;
+	struct bp_wide *set = set_of(cpu_events);
 
 	cpus_read_lock();
 	mutex_lock(&bp_wide_mutex);
-	set = find_set(cpu_events);
-	if (!WARN_ON_ONCE(!set)) {
-		list_del(&set->link);
-		bp_wide_stop_repoint(cpu_events);
-		drop_events(set);
-	}
+	list_del(&set->link);
+	bp_wide_stop_repoint(cpu_events);
+	drop_events(set);
 	mutex_unlock(&bp_wide_mutex);
 	cpus_read_unlock();
 
@@ -820,13 +791,7 @@ EXPORT_SYMBOL_GPL(unregister_wide_hw_breakpoint);
 
 void release_wide_bp_slot(struct perf_event * __percpu *cpu_events)
 {
-	struct bp_wide *set;
-
-	mutex_lock(&bp_wide_mutex);
-	set = find_set(cpu_events);
-	if (!WARN_ON_ONCE(!set))
-		bp_slots_release(&bp_machine, &set->claim);
-	mutex_unlock(&bp_wide_mutex);
+	bp_slots_release(&bp_machine, &set_of(cpu_events)->claim);
 }
 
 /* ---- CPU hotplug: called on @cpu, except bp_wide_cpu_dead() ---- */

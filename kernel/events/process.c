@@ -410,33 +410,13 @@ static bool has_exited(const struct task_struct *thread)
 }
 
 /*
- * Returns false if current may not watch @thread. *@permitted are the credentials of the
- * last thread that was checked: a thread that has the same ones needs no check, because
- * all threads share the other properties that ptrace_may_access() looks at. Under RCU, so
- * that the credentials are not freed and their address not reused.
+ * For a thread without mm ptrace_may_access() could only check whether the process was
+ * dumpable when the thread exited. exit_mm() clears the mm under task_lock(), which
+ * ptrace_may_access() takes: if the mm was missing there, has_exited() is true after it.
  */
-static bool check_thread(const struct perf_event_attr *attr, struct task_struct *thread,
-			 const struct cred **permitted)
+static bool may_watch(const struct perf_event_attr *attr, struct task_struct *thread)
 {
-	const struct cred *cred;
-
-	do {
-		cred = __task_cred(thread);
-		if (cred == *permitted)
-			return true;
-		/*
-		 * For a thread without mm ptrace_may_access() could only check whether the
-		 * process was dumpable when the thread exited. exit_mm() clears the mm under
-		 * task_lock(), which ptrace_may_access() takes: if the mm was missing there,
-		 * has_exited() is true here.
-		 */
-		if (!perf_check_permission(attr, thread, 0))
-			return has_exited(thread);
-		/* Other threads may still have @cred if @thread has new credentials. */
-	} while (cred != __task_cred(thread));
-	*permitted = cred;
-
-	return true;
+	return perf_check_permission(attr, thread, 0) || has_exited(thread);
 }
 
 /* Returns false if @thread has left the list of threads. */
@@ -454,7 +434,6 @@ static bool pause_at(struct task_struct *thread)
 
 static int check_all_threads(const struct perf_event_attr *attr, struct signal_struct *signal)
 {
-	const struct cred *permitted = NULL;
 	struct task_struct *thread;
 	int err = -ESRCH;
 
@@ -462,14 +441,11 @@ static int check_all_threads(const struct perf_event_attr *attr, struct signal_s
 	__for_each_thread(signal, thread) {
 		if (has_exited(thread))
 			continue;
-		if (!check_thread(attr, thread, &permitted))
+		if (!may_watch(attr, thread))
 			return -EACCES;
 		err = 0;
-		if (need_resched()) {
-			permitted = NULL;
-			if (!pause_at(thread))
-				return -EAGAIN;
-		}
+		if (need_resched() && !pause_at(thread))
+			return -EAGAIN;
 	}
 
 	return err;
@@ -903,14 +879,6 @@ void __perf_process_commit_creds(void)
 		kfree(work);
 }
 
-static void enable(struct perf_event *head)
-{
-	struct perf_event_context *ctx = perf_event_ctx_lock(head);
-
-	perf_event_for_each_child(head, _perf_event_enable);
-	perf_event_ctx_unlock(head, ctx);
-}
-
 void perf_process_exec(void)
 {
 	struct perf_process *process = READ_ONCE(current->signal->perf_process);
@@ -929,7 +897,7 @@ void perf_process_exec(void)
 			/* A concurrent modification changes other bits of the same word. */
 			scoped_guard(mutex, &head->child_mutex)
 				head->attr.enable_on_exec = 0;
-			enable(head);
+			perf_event_enable(head);
 		}
 		cond_resched();
 	}

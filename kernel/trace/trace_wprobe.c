@@ -27,6 +27,15 @@
  *
  * An address that is set on one CPU has no owner: see modify_wide_hw_breakpoint_local().
  *
+ * Windows.  A watch that was begun by the call of a function ends when the function returns.
+ * Other calls with the same address join the watch, and the last return ends it: the owner
+ * also has the number of these calls, unless it is busy.
+ *
+ *	begin:	0 -> number | BUSY	set the address		-> number + CALL
+ *	join:	number + n * CALL				-> number + (n + 1) * CALL
+ *	leave:	number + (n + 1) * CALL				-> number + n * CALL
+ *	leave:	number + CALL -> number + CALL | BUSY		-> 0
+ *
  * Locking: event_mutex, except for hits and repointing, which take no lock.  A
  * trigger holds a reference to the event and its breakpoints, so that
  * wprobe_slot::events stays valid as long as triggers may run.
@@ -34,6 +43,7 @@
 #define pr_fmt(fmt) "trace_wprobe: " fmt
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
@@ -66,8 +76,11 @@
 #define WPROBE_MAX_LEN		8
 #define WPROBE_MAX_SLOTS	4
 
-/* Numbers of watches are even. */
-#define SLOT_BUSY		1
+/* wprobe_slot::owner: a flag, the number of calls in the window, and the number of the watch */
+#define SLOT_BUSY		1LL
+#define SLOT_CALL		BIT_ULL(1)
+#define SLOT_CALLS		GENMASK_ULL(16, 1)
+#define SLOT_NUMBER		BIT_ULL(17)
 
 /* Watched by events that should watch nothing: no code accesses it. */
 static u64 wprobe_nowhere;
@@ -332,6 +345,11 @@ static void give(struct wprobe_slot *slot, s64 owner)
 	atomic64_set_release(&slot->owner, owner);
 }
 
+static bool is_same_watch(s64 owner, s64 other)
+{
+	return !((owner ^ other) & ~SLOT_CALLS);
+}
+
 /* Returns true if end_in_time() will run at @expires or earlier. */
 static bool timer_comes(struct wprobe_slot *slot, u64 expires)
 {
@@ -363,7 +381,7 @@ static noinline bool may_be_set(const struct wprobe_place *place, unsigned long 
 static int begin_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
 		       unsigned long addr, struct wprobe_how *how)
 {
-	s64 number = atomic64_add_return(2, &tw->watches);
+	s64 number = atomic64_add_return(SLOT_NUMBER, &tw->watches);
 	u64 expires = 0;
 	int err;
 
@@ -379,6 +397,10 @@ static int begin_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 ow
 		WRITE_ONCE(slot->addr, addr);
 		WRITE_ONCE(slot->expires, expires);
 		WRITE_ONCE(slot->expired, how->expired);
+		if (how->watch) {
+			*how->watch = (struct wprobe_watch){ slot, number };
+			number += SLOT_CALL;
+		}
 	}
 	give(slot, err ? owner : number);
 	if (expires)
@@ -386,33 +408,70 @@ static int begin_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 ow
 	return err;
 }
 
-/* Returns false if @owner does not own the slot any more, or if the change is refused. */
-static bool end_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
-		      bool expired)
+/* @owner: of a slot that is busy now.  Returns false if the change is refused. */
+static bool end_busy_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
+			   bool expired)
 {
-	atomic_long_t *count;
-	int err;
+	int err = repoint_all(slot, tw->nowhere, NULL);
+	atomic_long_t *count = READ_ONCE(slot->expired);
 
-	if (!claim(slot, owner, owner))
-		return false;
-	err = repoint_all(slot, tw->nowhere, NULL);
-	count = READ_ONCE(slot->expired);
 	if (!err && expired && count)
 		atomic_long_inc(count);
 	give(slot, err ? owner : 0);
 	return !err;
 }
 
+/*
+ * Returns false if @owner does not own the slot any more, or if the change is refused.  The
+ * number of its calls may have changed.
+ */
+static bool end_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
+		      bool expired)
+{
+	s64 now = owner;
+
+	while (!atomic64_try_cmpxchg(&slot->owner, &now, now | SLOT_BUSY)) {
+		if (!is_same_watch(now, owner))
+			return false;
+	}
+
+	return end_busy_watch(tw, slot, now, expired);
+}
+
 /* ---- Setting: any context, not preemptible ---- */
 
-static bool is_watched(struct trace_wprobe *tw, unsigned long addr)
+/*
+ * Returns false if the watch of @owner has ended meanwhile.  A watch that was not begun by a
+ * call is not joined: it does not end when a function returns.
+ */
+static noinline bool join(struct wprobe_slot *slot, s64 owner, struct wprobe_watch *watch)
+{
+	s64 first = owner;
+
+	do {
+		if (!is_same_watch(owner, first))
+			return false;
+		if (!(owner & SLOT_CALLS))
+			return true;
+		if ((owner & SLOT_CALLS) == SLOT_CALLS)
+			return false;
+	} while (!atomic64_try_cmpxchg(&slot->owner, &owner, owner + SLOT_CALL));
+
+	*watch = (struct wprobe_watch){ slot, owner & ~SLOT_CALLS };
+	return true;
+}
+
+/* @watch: NULL, or joins the watch of the address */
+static bool is_watched(struct trace_wprobe *tw, unsigned long addr,
+		       struct wprobe_watch *watch)
 {
 	struct wprobe_slot *slot;
 	s64 owner;
 
 	for_each_slot(slot, tw) {
 		owner = owner_of(slot);
-		if (owner && !(owner & SLOT_BUSY) && READ_ONCE(slot->addr) == addr)
+		if (owner && !(owner & SLOT_BUSY) && READ_ONCE(slot->addr) == addr &&
+		    (!watch || join(slot, owner, watch)))
 			return true;
 	}
 
@@ -461,7 +520,7 @@ static enum wprobe_result set_all(struct trace_wprobe *tw, unsigned long addr,
 	/* The CPU might not run the interrupt any more that starts the timer. */
 	if (how->timeout && !cpu_online(smp_processor_id()))
 		return WPROBE_MISSED;
-	if (is_watched(tw, addr))
+	if (is_watched(tw, addr, how->watch))
 		return WPROBE_SAME;
 	do {
 		owner = 0;
@@ -523,27 +582,15 @@ static enum wprobe_result set_here(struct trace_wprobe *tw, unsigned long addr, 
 }
 
 /*
- * Checks after the change whether the module of @addr is being unloaded.  The state of the
- * module is set before leave_module() reads the watched addresses: either leave_module()
- * finds @addr, or this function finds the state.
+ * The state of a module is set before follow_or_leave() waits for an RCU grace period: either
+ * this function finds the state, or leave_module() finds @addr.
  */
 enum wprobe_result trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr,
 				    struct wprobe_how *how)
 {
-	bool in_module = may_be_in_module(addr);
-	enum wprobe_result result;
-
-	if (addr < TASK_SIZE_MAX || unlikely(in_module && is_in_going_module(addr)))
+	if (addr < TASK_SIZE_MAX || unlikely(is_going(addr)))
 		return WPROBE_MISSED;
-	result = how->this_cpu ? set_here(tw, addr, how->evict) : set_all(tw, addr, how);
-	if (result == WPROBE_MISSED || likely(!in_module))
-		return result;
-	/* Pairs with the barrier in leave_module(); for this CPU alone its IPI gives the order. */
-	smp_mb__after_atomic();
-	if (likely(!is_in_going_module(addr)))
-		return result;
-	trace_wprobe_clear(tw, &addr, how->this_cpu);
-	return result == WPROBE_EVICTED ? WPROBE_ONLY_EVICTED : WPROBE_MISSED;
+	return how->this_cpu ? set_here(tw, addr, how->evict) : set_all(tw, addr, how);
 }
 
 /* ---- Clearing: any context, not preemptible ---- */
@@ -616,6 +663,23 @@ unsigned int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *fr
 	return nr;
 }
 
+bool trace_wprobe_leave(struct trace_wprobe *tw, const struct wprobe_watch *watch)
+{
+	struct wprobe_slot *slot = watch->slot;
+	s64 owner = owner_of(slot);
+	bool last;
+
+	do {
+		/* It was cleared or evicted, or its time was up. */
+		if (!is_same_watch(owner, watch->number))
+			return false;
+		last = (owner & SLOT_CALLS) == SLOT_CALL;
+	} while (!atomic64_try_cmpxchg(&slot->owner, &owner,
+				       last ? owner | SLOT_BUSY : owner - SLOT_CALL));
+
+	return last && end_busy_watch(tw, slot, owner, false);
+}
+
 bool trace_wprobe_is_settled(const struct trace_wprobe *tw)
 {
 	const struct wprobe_slot *slot;
@@ -683,10 +747,12 @@ static enum hrtimer_restart end_in_time(struct hrtimer *timer)
 	expires = READ_ONCE(slot->expires);
 	if (!owner || owner & SLOT_BUSY || !expires)
 		return HRTIMER_NORESTART;
-	/* If the slot has another owner by now, need_timer() has found the timer not queued. */
-	if (expires <= ktime_get_ns())
-		end_watch(tw, slot, owner, true);
-	else
+	/*
+	 * If the slot has another owner by now, need_timer() has found the timer not queued.  If
+	 * the end is refused, the next interrupts let this CPU change addresses, and start the
+	 * timer again.
+	 */
+	if (expires > ktime_get_ns() || !end_watch(tw, slot, owner, true))
 		irq_work_queue(&slot->start);
 	return HRTIMER_NORESTART;
 }
@@ -750,6 +816,19 @@ void trace_wprobe_forget(struct trace_wprobe *tw, const struct wprobe_how *how)
 		/* A failure needs no order: then the slot does not count for @how. */
 		if (cmpxchg(&slot->expired, how->expired, NULL) == how->expired)
 			wait_for_owner(slot);
+	}
+}
+
+void trace_wprobe_leave_all(struct trace_wprobe *tw)
+{
+	struct wprobe_slot *slot;
+	s64 owner;
+
+	guard(preempt)();
+	for_each_slot(slot, tw) {
+		owner = wait_for_owner(slot);
+		if (owner & SLOT_CALLS)
+			end_watch(tw, slot, owner, false);
 	}
 }
 
@@ -1793,26 +1872,32 @@ static void follow_module(struct trace_wprobe *tw)
  * @slot: the slot of an event that is enabled
  * @mod: the module
  * @state: its state, which determines which memory it frees
+ * @refused: a CPU has made too many changes since its last interrupt
  */
 struct leaving {
 	struct wprobe_slot	*slot;
 	struct module		*mod;
 	enum module_state	state;
+	bool			refused;
 };
 
 /* On each CPU: a trigger may have pointed this one alone. */
 static void leave_module_here(void *data)
 {
-	const struct leaving *l = data;
+	struct leaving *l = data;
 	unsigned long addr;
+	int err;
 
 	/* An NMI may repoint in between: look again. */
 	do {
 		addr = addr_here(l->slot);
 		if (!is_freed(addr, l->mod, l->state))
 			return;
-	} while (modify_wide_hw_breakpoint_local(l->slot->events, l->slot->tw->nowhere,
-						 &addr) == -EAGAIN);
+		err = modify_wide_hw_breakpoint_local(l->slot->events, l->slot->tw->nowhere,
+						      &addr);
+	} while (err == -EAGAIN);
+	if (err == -EBUSY)
+		WRITE_ONCE(l->refused, true);
 }
 
 /* The watch that owns the slot */
@@ -1839,10 +1924,12 @@ static void leave_module(struct wprobe_slot *slot, struct module *mod,
 {
 	struct leaving l = { .slot = slot, .mod = mod, .state = state };
 
-	/* The state of @mod is set before.  Pairs with the barrier in trace_wprobe_set(). */
-	smp_mb();
 	end_watch_of_module(slot, mod, state);
-	on_each_cpu(leave_module_here, &l, 1);
+	/* A change that is refused has queued the interrupt after which the CPU may change. */
+	do {
+		l.refused = false;
+		on_each_cpu(leave_module_here, &l, 1);
+	} while (l.refused);
 	/* The memory is freed after this. */
 	synchronize_wide_hw_breakpoint(slot->events);
 }
@@ -1859,6 +1946,9 @@ static void follow_or_leave(struct trace_wprobe *tw, struct module *mod,
 	if (!tw->slots->events)
 		return;
 	if (!coming) {
+		/* For runs of triggers that have not found the state of @mod */
+		if (tw->setters)
+			synchronize_rcu();
 		for_each_slot(slot, tw)
 			leave_module(slot, mod, state);
 	}

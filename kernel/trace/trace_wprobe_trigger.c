@@ -2,9 +2,11 @@
 /*
  * Triggers that make a watch event watch an address in the record of another event.
  *
- *   set_wprobe:EVENT:FIELD[+|-OFFS][:this_cpu][:evict][:timeout=TIME][:COUNT] [if FILTER]
- *   set_wprobe:EVENT:(TYPE[,FROM])FIELD->MEMBER[.MEMBER...][+|-OFFS]... [if FILTER]
- *   clear_wprobe:EVENT[:FIELD...][:this_cpu][:COUNT] [if FILTER]
+ *   set_wprobe:EVENT:PLACE[:this_cpu|:window][:evict][:timeout=TIME][:COUNT] [if FILTER]
+ *   clear_wprobe:EVENT[:PLACE][:this_cpu][:COUNT] [if FILTER]
+ *
+ * PLACE is FIELD[+|-OFFS] or (TYPE[,FROM])FIELD->MEMBER[.MEMBER...][+|-OFFS], and what pointers
+ * there lead to: PLACE->[+|-]OFFS, and in a TYPE also PLACE->MEMBER[.MEMBER...][+|-OFFS].
  *
  * A trigger runs in any context in which its event is hit, NMI and #DB included.  It
  * only reads the field and calls trace_wprobe_set() or trace_wprobe_clear(), which
@@ -29,16 +31,21 @@
 #include <linux/ctype.h>
 #include <linux/init.h>
 #include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/tracepoint.h>
+#include <linux/uaccess.h>
 
 #include "trace.h"
 #include "trace_btf.h"
 #include "trace_wprobe.h"
+
+/* Pointers that an address is found by */
+#define MAX_ARROWS	4
 
 /* What runs of a trigger have done, as in its file */
 enum wprobe_count {
@@ -65,10 +72,16 @@ static const char *const count_names[] = {
  * @call: the event that has the trigger
  * @field: field of @call that holds an address, or NULL
  * @expr: @field with offset or member, as in the command
- * @offset: added to the address
+ * @arrows: offsets of pointers that lead from the address to another one
+ * @nr_arrows: number of @arrows
+ * @offset: added to the last address
  * @clear: clear_wprobe, not set_wprobe
+ * @window: set_wprobe until the function returns
+ * @indirect: @window, or there are @arrows
  * @how: how set_wprobe sets the address, and on which CPUs clear_wprobe clears it
- * @counts: see enum wprobe_count; wprobe_how::expired points to NR_EXPIRED
+ * @windows: how the return ends what set_wprobe has set
+ * @counts: see enum wprobe_count; wprobe_how::expired points to NR_EXPIRED, and
+ *	wprobe_windows::cleared to NR_CLEARED
  * @link: in the list of set_wprobe triggers
  */
 struct wprobe_trigger {
@@ -77,9 +90,14 @@ struct wprobe_trigger {
 	struct trace_event_call		*call;
 	struct ftrace_event_field	*field;
 	char				*expr;
+	unsigned long			arrows[MAX_ARROWS];
+	unsigned int			nr_arrows;
 	long				offset;
 	bool				clear;
+	bool				window;
+	bool				indirect;
 	struct wprobe_how		how;
+	struct wprobe_windows		windows;
 	atomic_long_t			counts[NR_COUNTS];
 	struct list_head		link;
 };
@@ -97,6 +115,22 @@ static void count_run(struct wprobe_trigger *wt, enum wprobe_count nr)
 static unsigned long address_in(const struct wprobe_trigger *wt, void *rec)
 {
 	return *(unsigned long *)(rec + wt->field->offset);
+}
+
+/*
+ * Replaces @base, which is in the field, by what the pointers lead to.  Returns false if that is
+ * NULL, or if a pointer cannot be read.
+ */
+static bool follow_arrows(const struct wprobe_trigger *wt, unsigned long *base)
+{
+	unsigned int i;
+
+	for (i = 0; i < wt->nr_arrows && *base; i++) {
+		if (get_kernel_nofault(*base, (unsigned long *)(*base + wt->arrows[i])))
+			return false;
+	}
+
+	return *base;
 }
 
 /* Decrements the count, unless it is unlimited.  Returns false if it is 0. */
@@ -130,6 +164,16 @@ static void start_recording(struct trace_event_file *file)
 						    EVENT_FILE_FL_STARTED));
 }
 
+/* Out of line, so that other triggers need not save registers for it. */
+static noinline enum wprobe_result set_indirectly(struct wprobe_trigger *wt, unsigned long base)
+{
+	if (!follow_arrows(wt, &base))
+		return WPROBE_MISSED;
+	if (wt->window)
+		return trace_wprobe_open(&wt->windows, base + wt->offset, &wt->how);
+	return trace_wprobe_set(wt->tw, base + wt->offset, &wt->how);
+}
+
 static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer,
 		    void *rec, struct ring_buffer_event *event)
 {
@@ -146,7 +190,8 @@ static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer
 	}
 	/* Before the address is watched, or first hits might be lost */
 	start_recording(wt->file);
-	switch (trace_wprobe_set(wt->tw, base + wt->offset, &wt->how)) {
+	switch (unlikely(wt->indirect) ? set_indirectly(wt, base) :
+		trace_wprobe_set(wt->tw, base + wt->offset, &wt->how)) {
 	case WPROBE_EVICTED:
 		count_run(wt, NR_EVICTED);
 		fallthrough;
@@ -155,9 +200,6 @@ static void run_set(struct event_trigger_data *data, struct trace_buffer *buffer
 		break;
 	case WPROBE_SAME:
 		break;
-	case WPROBE_ONLY_EVICTED:
-		count_run(wt, NR_EVICTED);
-		fallthrough;
 	case WPROBE_MISSED:
 		count_run(wt, NR_MISSED);
 		break;
@@ -174,7 +216,10 @@ static void run_clear(struct event_trigger_data *data, struct trace_buffer *buff
 	if (!rec || !take_count(data))
 		return;
 	if (wt->field) {
-		addr = address_in(wt, rec) + wt->offset;
+		addr = address_in(wt, rec);
+		if (!follow_arrows(wt, &addr))
+			return;
+		addr += wt->offset;
 		from = &addr;
 	}
 	nr = trace_wprobe_clear(wt->tw, from, wt->how.this_cpu);
@@ -195,12 +240,14 @@ static void run_clear(struct event_trigger_data *data, struct trace_buffer *buff
 	C(ALIGN,	"The offset is not a multiple of the length that is watched"), \
 	C(BAD_TYPE,	"There is no such structure or union, or no BTF"), \
 	C(NO_ARROW,	"(TYPE)FIELD needs ->MEMBER"),			\
+	C(MANY_ARROWS,	"Too many pointers"),				\
 	C(BAD_MEMBER,	"There is no such member"),			\
 	C(BITFIELD,	"A bit field has no address"),			\
 	C(BAD_COUNT,	"Invalid count"),				\
 	C(BAD_TIMEOUT,	"Invalid timeout"),				\
 	C(CLEAR_TIMEOUT, "Only set_wprobe has a timeout"),		\
-	C(THIS_CPU_OPT,	"With this_cpu there is no timeout, and evict needs one slot"), \
+	C(THIS_CPU_OPT,	"With this_cpu there is no timeout or window, and evict needs one slot"), \
+	C(NO_WINDOW,	"No window: it needs an fprobe event at the entry of a function"), \
 	C(BAD_FILTER,	"Invalid filter"),				\
 	C(SECOND,	"The event has such a trigger for this watch event already"), \
 	C(NO_ENABLE,	"The watch event cannot be enabled"),
@@ -283,16 +330,59 @@ static int find_field(struct wprobe_parse *p, char *name)
 	return 0;
 }
 
-/* Cuts [+|-OFFS] off the end of @text, and makes it the offset of the trigger. */
+/* Ends @text before an arrow.  Returns the text behind it, or NULL. */
+static char *cut_arrow(char *text)
+{
+	char *arrow = strstr(text, "->");
+
+	if (!arrow)
+		return NULL;
+	*arrow = '\0';
+	return arrow + 2;
+}
+
+/* Cuts [+|-OFFS] off the end of @text, and adds it to the offset of the trigger. */
 static int parse_offset(struct wprobe_parse *p, char *text)
 {
 	char *sign = strpbrk(text, "+-");
+	long offset;
 
 	if (!sign)
 		return 0;
-	if (kstrtol(sign, 0, &p->wt->offset))
+	if (kstrtol(sign, 0, &offset))
 		return parse_error(p, sign, BAD_OFFSET, -EINVAL);
+	p->wt->offset += offset;
 	*sign = '\0';
+	return 0;
+}
+
+/* The offset so far is that of a pointer, and the arrow at @at follows it. */
+static int add_arrow(struct wprobe_parse *p, const char *at)
+{
+	struct wprobe_trigger *wt = p->wt;
+
+	if (wt->nr_arrows == MAX_ARROWS)
+		return parse_error(p, at, MANY_ARROWS, -E2BIG);
+	wt->arrows[wt->nr_arrows++] = wt->offset;
+	wt->offset = 0;
+	return 0;
+}
+
+/* [+|-]OFFS[->[+|-]OFFS...] behind an arrow */
+static int parse_arrows(struct wprobe_parse *p, char *text)
+{
+	char *next;
+	int err;
+
+	for (; text; text = next) {
+		err = add_arrow(p, text);
+		if (err)
+			return err;
+		next = cut_arrow(text);
+		if (kstrtol(text, 0, &p->wt->offset))
+			return parse_error(p, text, BAD_OFFSET, -EINVAL);
+	}
+
 	return 0;
 }
 
@@ -304,19 +394,25 @@ static int check_offset(const struct wprobe_parse *p, const char *at)
 	return 0;
 }
 
-/* FIELD[+|-OFFS] */
+/* FIELD[+|-OFFS][->[+|-]OFFS...] */
 static int parse_field(struct wprobe_parse *p, char *piece)
 {
-	const char *sign = piece + strcspn(piece, "+-");
+	char *arrows = cut_arrow(piece);
+	const char *at = arrows ?: piece + strcspn(piece, "+-");
 
-	return parse_offset(p, piece) ?: check_offset(p, sign) ?: find_field(p, piece);
+	return parse_offset(p, piece) ?: parse_arrows(p, arrows) ?: check_offset(p, at) ?:
+	       find_field(p, piece);
 }
 
 #ifdef CONFIG_PROBE_EVENTS_BTF_ARGS
-/* @path: MEMBER[.MEMBER...], whose offsets are summed up in @offset */
+/*
+ * @path: MEMBER[.MEMBER...] of @in, whose offsets are added to @offset.  @in becomes the type of
+ * the last one.
+ */
 static int add_members(struct wprobe_parse *p, struct btf *btf,
-		       const struct btf_type *type, char *path, long *offset)
+		       const struct btf_type **in, char *path, long *offset)
 {
+	const struct btf_type *type = *in;
 	const struct btf_member *member;
 	const struct btf_type *owner;
 	u32 bits, anonymous;
@@ -335,14 +431,39 @@ static int add_members(struct wprobe_parse *p, struct btf *btf,
 		type = btf_type_skip_modifiers(btf, member->type, NULL);
 	}
 
+	*in = type;
 	return 0;
+}
+
+/* MEMBER[.MEMBER...][+|-OFFS][->...] of @type; behind an arrow also [+|-]OFFS[->...] */
+static int add_path(struct wprobe_parse *p, struct btf *btf, const struct btf_type *type,
+		    char *path)
+{
+	char *next;
+	int err;
+
+	for (;;) {
+		next = cut_arrow(path);
+		err = parse_offset(p, path) ?: add_members(p, btf, &type, path, &p->wt->offset);
+		if (err || !next)
+			return err;
+		if (strchr("+-", *next) || isdigit(*next))
+			return parse_arrows(p, next);
+		err = add_arrow(p, next);
+		if (err)
+			return err;
+		type = btf_type_is_ptr(type) ? btf_type_skip_modifiers(btf, type->type, NULL) :
+					       NULL;
+		path = next;
+	}
 }
 
 /* @from: the member to which FIELD points, or NULL if it points to the structure */
 static int parse_members(struct wprobe_parse *p, const char *type_name, char *from,
 			 char *path)
 {
-	long start = 0, end = 0;
+	const struct btf_type *type, *in;
+	long start = 0;
 	struct btf *btf;
 	s32 id;
 	int err;
@@ -353,10 +474,12 @@ static int parse_members(struct wprobe_parse *p, const char *type_name, char *fr
 	if (id < 0)
 		return parse_error(p, type_name, BAD_TYPE, -ENOENT);
 
-	err = from ? add_members(p, btf, btf_type_by_id(btf, id), from, &start) : 0;
+	type = btf_type_by_id(btf, id);
+	in = type;
+	err = from ? add_members(p, btf, &in, from, &start) : 0;
+	p->wt->offset = -start;
 	if (!err)
-		err = add_members(p, btf, btf_type_by_id(btf, id), path, &end);
-	p->wt->offset += end - start;
+		err = add_path(p, btf, type, path);
 	btf_put(btf);
 	return err;
 }
@@ -368,29 +491,26 @@ static int parse_members(struct wprobe_parse *p, const char *type_name, char *fr
 }
 #endif
 
-/* (TYPE[,FROM])FIELD->MEMBER[.MEMBER...][+|-OFFS] */
+/* (TYPE[,FROM])FIELD->MEMBER[.MEMBER...][+|-OFFS][->...] */
 static int parse_typed_field(struct wprobe_parse *p, char *piece)
 {
-	char *type = piece + 1, *close = strchr(piece, ')'), *arrow, *from;
+	char *type = piece + 1, *close = strchr(piece, ')'), *path, *from;
 	int err;
 
 	if (!close)
 		return parse_error(p, type, BAD_TYPE, -EINVAL);
-	arrow = strstr(close, "->");
-	if (!arrow)
+	path = cut_arrow(close);
+	if (!path)
 		return parse_error(p, close + 1, NO_ARROW, -EINVAL);
 	*close = '\0';
-	*arrow = '\0';
 	from = strchr(type, ',');
 	if (from)
 		*from++ = '\0';
 
-	err = parse_offset(p, arrow + 2);
+	err = find_field(p, close + 1);
 	if (!err)
-		err = find_field(p, close + 1);
-	if (!err)
-		err = parse_members(p, type, from, arrow + 2);
-	return err ?: check_offset(p, arrow + 2);
+		err = parse_members(p, type, from, path);
+	return err ?: check_offset(p, path);
 }
 
 /* @text: starts with a piece */
@@ -410,7 +530,8 @@ static bool is_count(const char *piece)
 static bool is_option(const char *text)
 {
 	return is_count(text) || starts_with(text, "this_cpu") ||
-	       starts_with(text, "evict") || str_has_prefix(text, "timeout=");
+	       starts_with(text, "window") || starts_with(text, "evict") ||
+	       str_has_prefix(text, "timeout=");
 }
 
 /* The field, which may be absent in clear_wprobe and when a trigger is removed */
@@ -473,6 +594,8 @@ static int parse_option(struct wprobe_parse *p, const char *piece)
 		return parse_timeout(p, piece);
 	if (!strcmp(piece, "this_cpu") && set_once(&p->wt->how.this_cpu))
 		return 0;
+	if (!strcmp(piece, "window") && !p->wt->clear && set_once(&p->wt->window))
+		return 0;
 	if (!strcmp(piece, "evict") && !p->wt->clear && set_once(&p->wt->how.evict))
 		return 0;
 	if (!is_count(piece))
@@ -487,12 +610,13 @@ static int check_options(struct wprobe_parse *p)
 	unsigned int used;
 
 	if (how->this_cpu && !p->remove &&
-	    (how->timeout || (how->evict && trace_wprobe_slots(p->wt->tw, &used) > 1)))
+	    (how->timeout || p->wt->window ||
+	     (how->evict && trace_wprobe_slots(p->wt->tw, &used) > 1)))
 		return parse_error(p, p->start, THIS_CPU_OPT, -EINVAL);
 	return 0;
 }
 
-/* [:this_cpu][:evict][:timeout=TIME][:COUNT], also as print_trigger() prints them */
+/* [:this_cpu|:window][:evict][:timeout=TIME][:COUNT], also as print_trigger() prints them */
 static int parse_options(struct wprobe_parse *p, char *pieces)
 {
 	char *piece;
@@ -514,7 +638,10 @@ static int parse_param(struct wprobe_parse *p, char *pieces)
 	err = parse_event(p, strsep(&pieces, ":"));
 	if (!err)
 		err = parse_expr(p, &pieces);
-	return err ?: parse_options(p, pieces);
+	if (!err)
+		err = parse_options(p, pieces);
+	p->wt->indirect = p->wt->window || p->wt->nr_arrows;
+	return err;
 }
 
 static int parse_count(struct wprobe_parse *p, struct event_trigger_data *data)
@@ -534,6 +661,7 @@ static int parse_count(struct wprobe_parse *p, struct event_trigger_data *data)
 
 static void free_wt(struct wprobe_trigger *wt)
 {
+	trace_wprobe_free_windows(&wt->windows);
 	kfree(wt->expr);
 	kfree(wt);
 }
@@ -560,6 +688,9 @@ static void release_events(struct wprobe_trigger *wt)
 		stop_recording(wt);
 		trace_wprobe_forget(wt->tw, &wt->how);
 	}
+	/* Their ends were stopped: other triggers with windows may have joined them, too. */
+	if (wt->window)
+		trace_wprobe_leave_all(wt->tw);
 	trace_wprobe_release(wt->tw, !wt->clear);
 	trace_event_enable_disable(wt->file, 0, 1);
 	trace_event_put_ref(wt->file->event_call);
@@ -567,8 +698,8 @@ static void release_events(struct wprobe_trigger *wt)
 }
 
 /*
- * The trigger is on no list, but CPUs may still be running it.  Wait for them before
- * the watch event is disabled and its breakpoints are freed.
+ * The trigger is on no list, but CPUs may still be running it or ending its windows.  Wait
+ * for them before the watch event is disabled and its breakpoints are freed.
  */
 static void free_trigger(struct event_trigger_data *data)
 {
@@ -576,6 +707,7 @@ static void free_trigger(struct event_trigger_data *data)
 
 	if (WARN_ON_ONCE(data->ref <= 0) || --data->ref)
 		return;
+	trace_wprobe_stop_windows(&wt->windows);
 	tracepoint_synchronize_unregister();
 	release_events(wt);
 	trigger_data_free(data);
@@ -697,6 +829,19 @@ static int hold_events(struct wprobe_parse *p)
 	return err;
 }
 
+static int init_windows(struct wprobe_parse *p)
+{
+	struct wprobe_trigger *wt = p->wt;
+	int err;
+
+	if (!wt->window)
+		return 0;
+	wt->windows.tw = wt->tw;
+	wt->windows.cleared = &wt->counts[NR_CLEARED];
+	err = trace_wprobe_init_windows(&wt->windows, wt->call);
+	return err ? parse_error(p, p->start, NO_WINDOW, err) : 0;
+}
+
 /* On success @data owns @p->wt. */
 static int add_data(struct wprobe_parse *p, struct event_command *cmd_ops,
 		    struct event_trigger_data *data, char *filter)
@@ -710,7 +855,7 @@ static int add_data(struct wprobe_parse *p, struct event_command *cmd_ops,
 	err = event_trigger_set_filter(cmd_ops, p->file, filter, data);
 	if (err < 0)
 		return parse_error(p, at, BAD_FILTER, err);
-	err = hold_events(p);
+	err = init_windows(p) ?: hold_events(p);
 	if (err)
 		return err;
 
@@ -856,10 +1001,12 @@ static int print_trigger(struct seq_file *m, struct event_trigger_data *data)
 		seq_printf(m, ":%s", wt->expr);
 	if (wt->how.this_cpu)
 		seq_puts(m, ":this_cpu");
+	if (wt->window)
+		seq_puts(m, ":window");
 	if (wt->how.evict)
 		seq_puts(m, ":evict");
 	if (wt->how.timeout)
-		seq_printf(m, ":timeout=%llums", wt->how.timeout / NSEC_PER_MSEC);
+		seq_printf(m, ":timeout=%llums", div_u64(wt->how.timeout, NSEC_PER_MSEC));
 	if (data->count == -1UL)
 		seq_puts(m, ":unlimited");
 	else

@@ -299,34 +299,34 @@ void change_print(FILE *out, const struct value_format *format, const struct loc
 		fputs("unchanged", out);
 }
 
-static void json_side(struct json *json, const char *key, const struct value_format *format,
-		      const struct location *loc, const uint8_t *before, const uint8_t *after,
-		      const uint8_t *bytes)
+/* @walk is a copy. @bytes: its bytes before or after, NULL if not known */
+static void json_side(struct walk walk, const char *key, const uint8_t *bytes)
 {
-	struct walk walk = {
-		.format = format,
-		.loc = loc,
-		.before = before,
-		.after = after,
-		.json = json,
-		.bytes = bytes,
-	};
-	struct field object = change_object(loc);
+	struct field object = change_object(walk.loc);
 
+	walk.bytes = bytes;
 	if (!bytes) {
-		json_string(json, key, NULL);
+		json_string(walk.json, key, NULL);
 	} else if (!is_aggregate(&object) || is_text(&walk, &object)) {
-		value_json(json, key, format, &object, bytes);
+		value_json(walk.json, key, walk.format, &object, bytes);
 	} else {
-		json_object_begin(json, key);
+		json_object_begin(walk.json, key);
 		compare_object(&walk, &object);
-		json_element_end(json);
+		json_element_end(walk.json);
 	}
 }
 
 void change_json(struct json *json, const struct value_format *format,
 		 const struct location *loc, const uint8_t *before, const uint8_t *after)
 {
-	json_side(json, "old", format, loc, before, after, before);
-	json_side(json, "new", format, loc, before, after, after);
+	const struct walk walk = {
+		.format = format,
+		.loc = loc,
+		.before = before,
+		.after = after,
+		.json = json,
+	};
+
+	json_side(walk, "old", before);
+	json_side(walk, "new", after);
 }

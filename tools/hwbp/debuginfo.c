@@ -3,12 +3,16 @@
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "debuginfo.h"
 #include "util.h"
 
 /* Number of words of a type, such as "const unsigned long int" */
 #define MAX_WORDS	8
+
+/* No program nests scopes as deep; debug information that does would exhaust the stack. */
+#define MAX_DEPTH	256
 
 /* ---- units ---- */
 
@@ -30,6 +34,26 @@ bool debuginfo_next_unit(Dwfl_Module *mod, struct unit *unit)
 	debuginfo_full_unit(unit->cu, &unit->die);
 	unit->split = unit->die.cu != unit->cu->cu;
 	return true;
+}
+
+char *debuginfo_missing(Dwfl_Module *mod, const char *path)
+{
+	char *package = xasprintf("%s.dwp", path), *why = NULL;
+	Dwarf_Die *cu = NULL, die;
+	Dwarf_Attribute attr;
+	Dwarf_Addr bias;
+
+	while (!why && (cu = dwfl_module_nextcu(mod, cu, &bias))) {
+		debuginfo_full_unit(cu, &die);
+		if (die.cu != cu->cu || !(dwarf_attr(cu, DW_AT_dwo_name, &attr) ||
+					  dwarf_attr(cu, DW_AT_GNU_dwo_name, &attr)))
+			continue;
+		why = access(package, F_OK) ?
+		      xasprintf("the file '%s' was not found", dwarf_formstring(&attr)) :
+		      xasprintf("it is in '%s', which libdw reads since elfutils 0.191", package);
+	}
+	free(package);
+	return why;
 }
 
 /* ---- names ---- */
@@ -58,13 +82,15 @@ static bool find_origin(Dwarf_Die *die, Dwarf_Die *origin)
 	       dwarf_formref_die(&attr, origin);
 }
 
-static void prepend_scopes(struct name *name, Dwarf_Die *die)
+static void prepend_scopes(struct name *name, Dwarf_Die *die, unsigned int depth)
 {
 	Dwarf_Die origin, *scopes = NULL;
 	int i, nr;
 
+	if (depth == MAX_DEPTH)
+		return;
 	if (find_origin(die, &origin)) {
-		prepend_scopes(name, &origin);
+		prepend_scopes(name, &origin, depth + 1);
 		return;
 	}
 	nr = dwarf_getscopes_die(die, &scopes);
@@ -76,7 +102,7 @@ static void prepend_scopes(struct name *name, Dwarf_Die *die)
 		name_prepend(name, text ? text : "(anonymous namespace)",
 			     !text || dwarf_hasattr(&scopes[i], DW_AT_export_symbols));
 		if (find_origin(&scopes[i], &origin)) {
-			prepend_scopes(name, &origin);
+			prepend_scopes(name, &origin, depth + 1);
 			break;
 		}
 	}
@@ -87,7 +113,7 @@ static void qualified_name(struct name *name, Dwarf_Die *die)
 {
 	memset(name, 0, sizeof(*name));
 	name_prepend(name, dwarf_diename(die), false);
-	prepend_scopes(name, die);
+	prepend_scopes(name, die, 0);
 }
 
 /* ---- variables ---- */
@@ -214,17 +240,17 @@ static bool has_variables(const struct walk *walk, Dwarf_Die *die)
 	}
 }
 
-static void walk_scope(struct walk *walk, Dwarf_Die *scope)
+static void walk_scope(struct walk *walk, Dwarf_Die *scope, unsigned int depth)
 {
 	Dwarf_Die die;
 
-	if (dwarf_child(scope, &die))
+	if (depth == MAX_DEPTH || dwarf_child(scope, &die))
 		return;
 	do {
 		if (dwarf_tag(&die) == DW_TAG_variable)
 			visit(walk, &die);
 		else if (has_variables(walk, &die))
-			walk_scope(walk, &die);
+			walk_scope(walk, &die, depth + 1);
 	} while (!walk->type && !dwarf_siblingof(&die, &die));
 }
 
@@ -232,7 +258,7 @@ static void walk_units(struct walk *walk, Dwfl_Module *mod)
 {
 	memset(&walk->unit, 0, sizeof(walk->unit));
 	while (!walk->type && debuginfo_next_unit(mod, &walk->unit))
-		walk_scope(walk, &walk->unit.die);
+		walk_scope(walk, &walk->unit.die, 0);
 }
 
 void debuginfo_variables(Dwfl_Module *mod, const struct name *wanted, variable_func func,
@@ -336,18 +362,19 @@ static bool is_type(Dwarf_Die *die, const struct name *wanted)
 	return found;
 }
 
-static bool find_type(Dwarf_Die *scope, const struct name *wanted, Dwarf_Die *found)
+static bool find_type(Dwarf_Die *scope, const struct name *wanted, Dwarf_Die *found,
+		      unsigned int depth)
 {
 	Dwarf_Die die;
 
-	if (dwarf_child(scope, &die))
+	if (depth == MAX_DEPTH || dwarf_child(scope, &die))
 		return false;
 	do {
 		if (is_type(&die, wanted)) {
 			*found = die;
 			return true;
 		}
-		if (has_types(&die) && find_type(&die, wanted, found))
+		if (has_types(&die) && find_type(&die, wanted, found, depth + 1))
 			return true;
 	} while (!dwarf_siblingof(&die, &die));
 	return false;
@@ -363,7 +390,7 @@ struct type *debuginfo_type(Dwfl_Module *mod, const char *name)
 
 	name_parse(&wanted, text);
 	while (!type && debuginfo_next_unit(mod, &unit)) {
-		if (find_type(&unit.die, &wanted, &die))
+		if (find_type(&unit.die, &wanted, &die, 0))
 			type = type_new(&die);
 	}
 	name_free(&wanted);

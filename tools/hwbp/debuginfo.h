@@ -29,6 +29,9 @@ bool debuginfo_next_unit(Dwfl_Module *mod, struct unit *unit);
 /* The unit that @cu is the skeleton of, else @cu; in *@die */
 void debuginfo_full_unit(Dwarf_Die *cu, Dwarf_Die *die);
 
+/* Why that of a split unit of the file @path is missing, NULL if none is; to be freed */
+char *debuginfo_missing(Dwfl_Module *mod, const char *path);
+
 /**
  * struct variable - a variable with a fixed address
  * @die: its DIE

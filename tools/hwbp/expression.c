@@ -25,26 +25,6 @@
 #define MAX_CHOICES	6
 
 /**
- * struct value - an object, or a number such as the value of a pointer
- * @number: it is a number, else an object
- * @address: address of the object, or the number
- * @size: see struct expression
- * @type: its type, NULL if not known
- * @bit_offset: see struct expression
- * @bit_size: see struct expression
- * @symbol: see struct expression
- */
-struct value {
-	bool number;
-	uint64_t address;
-	uint64_t size;
-	struct type *type;
-	unsigned int bit_offset;
-	unsigned int bit_size;
-	const struct symbol *symbol;
-};
-
-/**
  * struct parser - position in an expression
  * @expr: the expression
  * @p: what is left of it
@@ -316,9 +296,13 @@ static void die_no_member(const struct parser *parser, const struct value *value
 static void die_no_member(const struct parser *parser, const struct value *value,
 			  const char *name)
 {
+	Dwfl_Module *mod = value->symbol ? value->symbol->module : NULL;
+	char *missing = mod ? debuginfo_missing(mod, symbols_path(mod)) : NULL;
+
 	if (!value->type)
-		die("%s: no debug information for '%s' (use an offset: %s+OFFSET:LEN)",
-		    parser->expr->text, done(parser), done(parser));
+		die("%s: no debug information for '%s'%s%s (use an offset: %s+OFFSET:LEN)",
+		    parser->expr->text, done(parser), missing ? ": " : "", missing ? missing : "",
+		    done(parser));
 	if (value->type->kind != TYPE_STRUCT)
 		die("%s: '%s' is not in a structure: '%s' is %s", parser->expr->text, name,
 		    done(parser), value->type->name);
@@ -516,21 +500,13 @@ static bool parse_unary(struct parser *parser, struct value *value)
 bool expression_evaluate(struct expression *expr)
 {
 	struct parser parser = { .expr = expr, .p = expr->text };
-	struct value value = { 0 };
+	struct value *value = &expr->value;
 
-	if (!parse_unary(&parser, &value))
+	if (!parse_unary(&parser, value))
 		return false;
 	skip_spaces(&parser);
 	if (*parser.p)
 		die("%s: invalid path '%s'", expr->text, parser.p);
 	/* "(struct s *)0x7f00": the structure there, since a number is no place */
-	if (value.number && value.type && !dereference(&parser, &value))
-		return false;
-	expr->address = value.address;
-	expr->size = value.size;
-	expr->type = value.type;
-	expr->bit_offset = value.bit_offset;
-	expr->bit_size = value.bit_size;
-	expr->symbol = value.symbol;
-	return true;
+	return !value->number || !value->type || dereference(&parser, value);
 }

@@ -7,6 +7,26 @@
 #include "type.h"
 
 /**
+ * struct value - an object, or a number such as the value of a pointer
+ * @number: it is a number, else an object
+ * @address: address of the object, or the number
+ * @size: size of the object, 0 if not known
+ * @type: its type, NULL if not known
+ * @bit_offset: first bit of a bit-field, in the byte at @address
+ * @bit_size: number of bits of a bit-field, 0 for other objects
+ * @symbol: the object has the name of this symbol, and nothing else; NULL for others
+ */
+struct value {
+	bool number;
+	uint64_t address;
+	uint64_t size;
+	struct type *type;
+	unsigned int bit_offset;
+	unsigned int bit_size;
+	const struct symbol *symbol;
+};
+
+/**
  * struct expression - an expression, and the object that it names
  * @text: the expression
  * @file: source file or library of the variable in it, NULL for any
@@ -14,12 +34,7 @@
  * @ready: the libraries are loaded and the pointers of the program are relocated
  * @tid: thread whose thread-local variables are meant, 0 for none
  * @execute: the object is a function or an instruction
- * @address: its address
- * @size: its size, 0 if not known
- * @type: its type, NULL if not known
- * @bit_offset: first bit of a bit-field, in the byte at @address
- * @bit_size: number of bits of a bit-field, 0 for other objects
- * @symbol: the expression is the name of this symbol, and nothing else
+ * @value: the object
  * @unknown: name that was not found
  */
 struct expression {
@@ -29,12 +44,7 @@ struct expression {
 	bool ready;
 	pid_t tid;
 	bool execute;
-	uint64_t address;
-	uint64_t size;
-	struct type *type;
-	unsigned int bit_offset;
-	unsigned int bit_size;
-	const struct symbol *symbol;
+	struct value value;
 	char *unknown;
 };
 

@@ -18,7 +18,7 @@
 /* Choose the claims that leave no register on @cpu for the request. */
 static void choose(const struct slots *slots, const struct holders_request *req, int cpu)
 {
-	const struct holding *task, *end = slots->all + slots->nr;
+	const struct holding *task;
 	unsigned int i;
 
 	for (i = 0; i < slots->nr_classes; i++) {
@@ -26,17 +26,15 @@ static void choose(const struct slots *slots, const struct holders_request *req,
 			continue;
 		slots_full(slots, cpu, NULL, i, req->need, req->flexible, true);
 		/* A CPU needs a register beside each task, a process one in each thread. */
-		for (task = slots_find(slots, SLOTS_TASK); task < end;
-		     task = slots_find(slots, task->section + 1)) {
+		for (task = slots_find(slots, SLOTS_TASK); task < slots->end;
+		     task = slots_next(slots, task)) {
 			if (!req->pid || req->pid == task->tgid)
-				slots_full(slots, cpu, task, i, req->need, req->flexible,
-					   true);
+				slots_full(slots, cpu, task, i, req->need, req->flexible, true);
 		}
 	}
 }
 
-static char *line_of(const struct slots *slots, const struct holders_request *req,
-		     const struct holding *h)
+static char *line_of(const struct holders_request *req, const struct holding *h)
 {
 	bool user = req->syms && h->pid != SLOTS_NO_TASK && (int64_t)h->address >= 0;
 	char *name = user ? symbols_name(req->syms, h->address) : NULL, *scope;
@@ -46,7 +44,7 @@ static char *line_of(const struct slots *slots, const struct holders_request *re
 	else
 		scope = h->section < 0 ? "all CPUs" : xasprintf("CPU %d", h->number);
 	return xasprintf("  %s: %s%s, %s of %u byte%s at %#" PRIx64 "%s%s%s",
-			 slots_owner(slots, h), h->flexible ? "flexible, " : "", scope, h->type,
+			 h->owner, h->flexible ? "flexible, " : "", scope, h->type,
 			 h->len, h->len == 1 ? "" : "s", h->address, name ? " (" : "",
 			 name ? printable(name) : "", name ? ")" : "");
 }
@@ -55,16 +53,16 @@ static char *line_of(const struct slots *slots, const struct holders_request *re
 static size_t find_lines(const struct slots *slots, const struct holders_request *req,
 			 char **lines)
 {
-	struct holding *h = slots->all, *end = h + slots->nr;
+	struct holding *h = slots->all;
 	size_t i, nr = 0;
 
 	choose(slots, req, SLOTS_OTHER_CPU);
-	for (; h < end && h->section < SLOTS_TASK; h = slots_find(slots, h->section + 1))
+	for (; h < slots->end && h->section < SLOTS_TASK; h = slots_next(slots, h))
 		choose(slots, req, h->section);
-	for (h = slots->all; h < end; h++) {
+	for (h = slots->all; h < slots->end; h++) {
 		if (!h->chosen)
 			continue;
-		lines[nr] = line_of(slots, req, h);
+		lines[nr] = line_of(req, h);
 		for (i = 0; strcmp(lines[i], lines[nr]); i++)
 			;
 		nr += i == nr;

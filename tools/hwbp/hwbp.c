@@ -35,6 +35,9 @@
  *   holders       explain that no register is available
  *   refusal       explain what the kernel has refused
  *   tracefs       watch events of trace, and those that killed runs have left
+ *   trace_place   what trace watches, as commands for tracefs
+ *   trace_report  output of trace
+ *   btf           types of the kernel
  *   text          record changes of kernel text
  *   text_insn     what changed bytes mean
  *   text_names    symbols of kernel text that changes

@@ -205,9 +205,9 @@ static uint64_t cover_bits(struct location *loc)
 static void finish(struct location *loc, const struct watch_options *opt, const struct spec *spec,
 		   const struct expression *expr)
 {
-	uint64_t len = spec->len ? spec->len : spec->has_offset ? 0 : expr->size;
+	uint64_t len = spec->len ? spec->len : spec->has_offset ? 0 : expr->value.size;
 
-	loc->address = expr->address + spec->offset;
+	loc->address = expr->value.address + spec->offset;
 	if (opt->access == ACCESS_X) {
 		if (spec->len)
 			die("%s: a length cannot be used with -x", loc->text);
@@ -215,13 +215,13 @@ static void finish(struct location *loc, const struct watch_options *opt, const 
 		return;
 	}
 	if (!spec->len && !spec->has_offset) {
-		loc->type = expr->type;
-		loc->bit_offset = expr->bit_offset;
-		loc->bit_size = expr->bit_size;
+		loc->type = expr->value.type;
+		loc->bit_offset = expr->value.bit_offset;
+		loc->bit_size = expr->value.bit_size;
 	}
 	if (loc->bit_size)
 		len = cover_bits(loc);
-	check_length(loc, expr->type, len, spec->len);
+	check_length(loc, expr->value.type, len, spec->len);
 	loc->len = len;
 }
 
@@ -230,7 +230,7 @@ static void finish(struct location *loc, const struct watch_options *opt, const 
 static void check_function(const struct expression *expr, const struct spec *spec,
 			   enum access access)
 {
-	if (expr->symbol && expr->symbol->type == STT_FUNC && access != ACCESS_X && !spec->len)
+	if (expr->value.symbol && expr->value.symbol->type == STT_FUNC && access != ACCESS_X && !spec->len)
 		die("'%s' is a function: watch its execution with -x", spec->expression);
 }
 

@@ -82,7 +82,7 @@ static char *get_value(const struct line *line, const char *key)
 static uint64_t get_number(const struct line *line, const char *key, int base, uint64_t max)
 {
 	char *value = get_value(line, key), *end;
-	unsigned long long n;
+	uint64_t n;
 
 	errno = 0;
 	n = strtoull(value, &end, base);
@@ -106,8 +106,30 @@ static int get_choice(const struct line *line, const char *key, const char *cons
 	return i;
 }
 
+/* A name, a pid, or "-" if it is gone, follows the kind of the owner. */
+static char *owner_text(const struct slots *slots, char *owner)
+{
+	char *who = strchr(owner, ':'), *comm = NULL;
+
+	if (!who || (who[1] != '-' && strncmp(owner, "kernel:", 7) &&
+		     who[1 + strspn(who + 1, "0123456789")]))
+		return owner;
+	*who++ = '\0';
+	if (*who == '-')
+		return xasprintf("%s%s", owner, *owner == 'k' ? "" : !strcmp(owner, "perf") ?
+				 ", opener has exited" : ", no tracer now");
+	/* A handler, or the name of a kernel-wide breakpoint */
+	if (*owner == 'k')
+		return xasprintf("kernel %s%s", who, strchr(who, '/') ? "" : "()");
+	/* A task that has exited has no name. */
+	if (slots->same_pids)
+		comm = read_line_of(xasprintf("/proc/%s/comm", who));
+	return xasprintf(comm ? "%s %s (%s)" : "%s %s", owner, who, comm ? printable(comm) : "");
+}
+
 /* Parse the fields that claims and used registers have in common. */
-static void parse_breakpoint(struct holding *h, const struct line *line)
+static void parse_breakpoint(const struct slots *slots, struct holding *h,
+			     const struct line *line)
 {
 	static const char *const kinds[] = { "guaranteed", "flexible", NULL };
 	static const char *const types[] = { "r", "w", "rw", "x", NULL };
@@ -116,7 +138,7 @@ static void parse_breakpoint(struct holding *h, const struct line *line)
 	h->type = types[get_choice(line, "type", types)];
 	h->len = get_number(line, "len", 10, INT_MAX);
 	h->address = get_number(line, "addr", 16, UINT64_MAX);
-	h->owner = printable(get_value(line, "owner"));
+	h->owner = owner_text(slots, printable(get_value(line, "owner")));
 	if (!find_field(line, "pid"))
 		return;
 	h->pid = get_number(line, "pid", 10, INT_MAX);
@@ -156,7 +178,7 @@ static void parse_holding(struct slots *slots, const struct line *line, bool cla
 	if (!claim && find_field(line, "free"))
 		h.kind = HOLDING_FREE;
 	else
-		parse_breakpoint(&h, line);
+		parse_breakpoint(slots, &h, line);
 	task = claim && h.pid != SLOTS_NO_TASK;
 	if (!claim || strcmp(get_value(line, "cpu"), task ? "any" : "all"))
 		cpu = get_number(line, "cpu", 10, INT_MAX);
@@ -240,15 +262,15 @@ char *slots_read(struct slots *slots, const char *path)
 		die("%s lists no registers", line.path);
 	free(line.text);
 	fclose(f);
+	slots->end = slots->all + slots->nr;
 	if (slots->nr)
 		qsort(slots->all, slots->nr, sizeof(*slots->all), by_key);
-	for (h = slots->all; h < slots->all + slots->nr; h++) {
+	for (h = slots->all; h < slots->end; h++) {
+		h->tgid = h->pid;
 		if (h > slots->all && h->pid == h[-1].pid)
 			h->tgid = h[-1].tgid;
-		else
-			h->tgid = slots->same_pids && h->pid > 0 ? read_status(h->pid, "Tgid") : 0;
-		if (h->tgid <= 0)
-			h->tgid = h->pid;
+		else if (slots->same_pids && h->pid > 0 && read_status(h->pid, "Tgid") > 0)
+			h->tgid = read_status(h->pid, "Tgid");
 	}
 	return NULL;
 }
@@ -269,10 +291,9 @@ struct holding *slots_find(const struct slots *slots, int64_t section)
 	return slots->all + low;
 }
 
-static bool needs_register(const struct holding *h, int cpu, int class)
+struct holding *slots_next(const struct slots *slots, const struct holding *h)
 {
-	return h->kind == HOLDING_CLAIM && h->class == class &&
-	       (h->number == SLOTS_ANY_CPU || h->number == cpu);
+	return slots_find(slots, h->section + 1);
 }
 
 /* The kernel's rule: all flexible claims that can meet on a CPU count as one register. */
@@ -290,8 +311,10 @@ bool slots_full(const struct slots *slots, int cpu, const struct holding *task, 
 	for (pass = 0; pass <= choose; pass++) {
 		for (i = 0; i < nr; i++) {
 			for (h = slots_find(slots, sections[i]);
-			     h < slots->all + slots->nr && h->section == sections[i]; h++) {
-				if (!needs_register(h, cpu, class) || (i == 3 && !h->process))
+			     h < slots->end && h->section == sections[i]; h++) {
+				if (h->kind != HOLDING_CLAIM || h->class != class ||
+				    (h->number != SLOTS_ANY_CPU && h->number != cpu) ||
+				    (i == 3 && !h->process))
 					continue;
 				h->chosen |= pass && !(h->flexible && flexible);
 				guaranteed += pass || h->flexible ? 0 : h->weight;
@@ -302,30 +325,4 @@ bool slots_full(const struct slots *slots, int cpu, const struct holding *task, 
 			return false;
 	}
 	return true;
-}
-
-char *slots_owner(const struct slots *slots, const struct holding *h)
-{
-	const char *colon = strchr(h->owner, ':'), *who = colon ? colon + 1 : "";
-	char *path, *comm, *text;
-
-	/* A handler, or the name of a kernel-wide breakpoint */
-	if (!strcmp(h->owner, "kernel:-"))
-		return xstrdup("kernel");
-	if (!strncmp(h->owner, "kernel:", 7))
-		return xasprintf("kernel %s%s", who, strchr(who, '/') ? "" : "()");
-	if (!strcmp(h->owner, "perf:-"))
-		return xstrdup("perf, opener has exited");
-	if (!strcmp(h->owner, "ptrace:-"))
-		return xstrdup("ptrace, no tracer now");
-	if (!*who || who[strspn(who, "0123456789")])
-		return xstrdup(h->owner);
-	/* A task that has exited has no name. */
-	path = xasprintf("/proc/%s/comm", who);
-	comm = slots->same_pids ? read_line_of(path) : NULL;
-	text = xasprintf("%.*s %s%s%s%s", (int)(colon - h->owner), h->owner, who,
-			 comm ? " (" : "", comm ? printable(comm) : "", comm ? ")" : "");
-	free(path);
-	free(comm);
-	return text;
 }

@@ -17,24 +17,16 @@
 /* holding::section of a task: this plus its pid */
 #define SLOTS_TASK		(1LL << 32)
 
-enum holding_kind {
-	HOLDING_CLAIM,
-	HOLDING_REGISTER,
-	/* An empty register */
-	HOLDING_FREE,
-	/* No more than a section: the claim of a task names this CPU */
-	HOLDING_NONE,
-};
-
 /**
  * struct holding - a claim, or the contents of a register
  * @key: holdings are sorted by this text
  * @section: claim: its task, else its CPU, or SLOTS_ANY_CPU; register: its CPU
+ * @kind: a claim; a register; an empty one; or only a section, for a CPU of a task's claim
  * @number: claim: its CPU, or SLOTS_ANY_CPU; register: its number
  * @class: index of the class; -1 for a register of unknown class
  * @weight: claim: number of registers
  * @type: "r", "w", "rw" or "x"
- * @owner: as the kernel prints it
+ * @owner: "perf 456 (hwbp)", printable
  * @pid: watched task, or SLOTS_NO_TASK
  * @tgid: process of @pid; @pid if that is not known
  * @process: the breakpoint is for all threads of the process that @pid leads
@@ -44,7 +36,7 @@ enum holding_kind {
 struct holding {
 	char *key;
 	int64_t section;
-	enum holding_kind kind;
+	enum { HOLDING_CLAIM, HOLDING_REGISTER, HOLDING_FREE, HOLDING_NONE } kind;
 	int number;
 	int class;
 	unsigned int weight;
@@ -65,7 +57,7 @@ struct holding {
  * struct slots - all claims and registers
  * @class: names of the classes of registers: "any", or "inst" and "data"; NULL ends them
  * @registers: number of registers of each class and CPU
- * @all: claims and registers by section: all CPUs, each CPU, each task
+ * @all, @end: claims and registers by section: all CPUs, each CPU, each task
  * @same_pids: hwbp is in the initial pid namespace, whose pids the list has
  */
 struct slots {
@@ -73,6 +65,7 @@ struct slots {
 	unsigned int registers[SLOTS_MAX_CLASSES];
 	unsigned int nr_classes;
 	struct holding *all;
+	struct holding *end;
 	size_t nr;
 	size_t room;
 	bool same_pids;
@@ -88,14 +81,14 @@ char *slots_read(struct slots *slots, const char *path);
 /* The first holding of the first section that is not below @section, or the end of them */
 struct holding *slots_find(const struct slots *slots, int64_t section);
 
+/* The first holding of the section after that of @h */
+struct holding *slots_next(const struct slots *slots, const struct holding *h);
+
 /*
  * Returns true if a claim of @need registers of @class of @task for @cpu would fail, and with
  * @choose sets @chosen of the claims that are the reason. @task: a claim of the task, or NULL.
  */
 bool slots_full(const struct slots *slots, int cpu, const struct holding *task, int class,
 		unsigned int need, bool flexible, bool choose);
-
-/* The owner of @h as text, "perf 456 (hwbp)"; to be freed */
-char *slots_owner(const struct slots *slots, const struct holding *h);
 
 #endif

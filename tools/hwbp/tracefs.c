@@ -15,8 +15,6 @@
 #include "tracefs.h"
 #include "util.h"
 
-#define EVENT_NAME	"trace_%d"
-
 int tracefs_put(const char *path, const char *text, int flags)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | flags), err = 0;
@@ -42,12 +40,18 @@ char *tracefs_instance(pid_t pid)
 int tracefs_remove(pid_t pid)
 {
 	char *instance = tracefs_instance(pid), *text = xasprintf("-:" GROUP "/" EVENT_NAME, pid);
+	char *carrier = xasprintf("-:" GROUP "/" CARRIER_NAME, pid);
+	char *path = xasprintf(TRACEFS "/events/%s", carrier + strlen("-:"));
 	int err;
 
 	/* This disables the event and removes its triggers. */
 	rmdir(instance);
+	if (!access(path, F_OK))
+		tracefs_put(EVENTS, carrier, O_APPEND);
 	err = tracefs_put(EVENTS, text, O_APPEND);
 	free(instance);
+	free(carrier);
+	free(path);
 	free(text);
 	return err;
 }

@@ -9,6 +9,10 @@
 #define EVENTS		TRACEFS "/dynamic_events"
 #define GROUP		"hwbp"
 
+/* Names of the watch event of a run, and of the event at the entry of its function */
+#define EVENT_NAME	"trace_%d"
+#define CARRIER_NAME	"window_%d"
+
 /* Write @text to a file that is opened with O_WRONLY | @flags. Returns 0 or an errno. */
 int tracefs_put(const char *path, const char *text, int flags);
 
@@ -16,7 +20,7 @@ int tracefs_put(const char *path, const char *text, int flags);
 char *tracefs_event(pid_t pid);
 char *tracefs_instance(pid_t pid);
 
-/* Remove the instance and the event of the run @pid. Returns 0 or an errno. */
+/* Remove the instance and the events of the run @pid. Returns 0 or an errno. */
 int tracefs_remove(pid_t pid);
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kallsyms.h"
 #include "util.h"
 #include "value.h"
 
@@ -262,9 +263,17 @@ static void print_string(FILE *out, const struct field *field, const uint8_t *by
 	fputc('"', out);
 }
 
+/* The symbol at an address, which may be one of the kernel; NULL if there is none */
+static char *pointer_name(const struct value_format *format, uint64_t address)
+{
+	if ((int64_t)address < 0)
+		return kallsyms_name(address);
+	return address && format->syms ? symbols_name(format->syms, address) : NULL;
+}
+
 static void print_pointer(FILE *out, const struct value_format *format, uint64_t address)
 {
-	char *name = address ? symbols_name(format->syms, address) : NULL;
+	char *name = pointer_name(format, address);
 
 	fprintf(out, "0x%" PRIx64, address);
 	if (name)
@@ -346,7 +355,7 @@ static void json_enum(struct json *json, const char *key, const struct field *fi
 static void json_pointer(struct json *json, const char *key, const struct value_format *format,
 			 uint64_t address)
 {
-	char *name = address ? symbols_name(format->syms, address) : NULL;
+	char *name = pointer_name(format, address);
 
 	json_object_begin(json, key);
 	json_address(json, "address", address);

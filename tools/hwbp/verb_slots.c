@@ -40,26 +40,20 @@ static const char *const usage[] = {
  * struct view - what to show: claims and registers that have holding::chosen
  * @pid: task or process to show, 0 for all
  * @cpu: CPU to show, -1 for all
- * @end: end of slots::all
+ * @name_width: width of the column NAME
+ * @any_task: a task is shown
  */
 struct view {
 	pid_t pid;
 	int cpu;
-	bool json;
-	const char *from;
 	struct slots slots;
-	struct holding *end;
 	int name_width;
+	bool any_task;
 };
 
 static bool is_task(const struct holding *h)
 {
 	return h->section >= SLOTS_TASK;
-}
-
-static struct holding *next_section(const struct view *view, const struct holding *h)
-{
-	return slots_find(&view->slots, h->section + 1);
 }
 
 /* ---- selection ---- */
@@ -80,7 +74,7 @@ static bool wants(const struct view *view, const struct holding *h)
 /* A CPU is shown even if it has neither claims nor registers. */
 static bool wants_section(const struct view *view, const struct holding *h)
 {
-	const struct holding *end = next_section(view, h);
+	const struct holding *end = slots_next(&view->slots, h);
 
 	if (!view->pid && !is_task(h))
 		return wants_cpu(view, h->section);
@@ -98,8 +92,9 @@ static void choose(struct view *view)
 	pid_t of = 0;
 
 	view->name_width = strlen("NAME");
-	for (h = view->slots.all; h < view->end; h++) {
+	for (h = view->slots.all; h < view->slots.end; h++) {
 		h->chosen = wants(view, h);
+		view->any_task |= h->chosen && is_task(h);
 		if (!h->chosen || h->kind == HOLDING_FREE)
 			continue;
 		if (h->pid != SLOTS_NO_TASK && view->slots.same_pids && h->tgid != of) {
@@ -124,16 +119,12 @@ static void choose(struct view *view)
 
 static void check(const struct view *view)
 {
-	char *process = xasprintf("/proc/%d", view->pid);
-	const struct holding *h = slots_find(&view->slots, SLOTS_TASK);
+	const struct holding *h = slots_find(&view->slots, view->cpu);
 
-	while (h < view->end && !h->chosen)
-		h++;
-	if (h == view->end && view->pid && view->slots.same_pids && access(process, F_OK))
+	if (view->pid && !view->any_task && view->slots.same_pids &&
+	    access(xasprintf("/proc/%d", view->pid), F_OK))
 		die("no such process: %d", view->pid);
-	free(process);
-	h = slots_find(&view->slots, view->cpu);
-	if (view->cpu >= 0 && (h == view->end || h->section != view->cpu))
+	if (view->cpu >= 0 && (h == view->slots.end || h->section != view->cpu))
 		die("CPU %d is not online and has no claims", view->cpu);
 }
 
@@ -158,7 +149,7 @@ static void print_head(const struct view *view)
 	const struct holding *h;
 	unsigned int i;
 
-	for (h = view->slots.all; h < view->end; h++) {
+	for (h = view->slots.all; h < view->slots.end; h++) {
 		nr[is_task(h) ? 2 : h->section >= 0] += h->kind == HOLDING_CLAIM;
 		tasks += is_task(h) && (h == view->slots.all || h->section != h[-1].section);
 	}
@@ -179,7 +170,7 @@ static void print_head(const struct view *view)
 static void print_holding(const struct view *view, const struct holding *h)
 {
 	bool claim = h->kind == HOLDING_CLAIM;
-	char where[32] = "claim", *owner;
+	char where[32] = "claim";
 
 	if (!claim)
 		snprintf(where, sizeof(where), "register %d", h->number);
@@ -191,12 +182,11 @@ static void print_holding(const struct view *view, const struct holding *h)
 		printf("  %-11s free\n", where);
 		return;
 	}
-	owner = slots_owner(&view->slots, h);
 	printf("  %-11s %-10s", where, h->flexible ? "flexible" : "guaranteed");
 	if (view->slots.nr_classes > 1)
 		printf(" %-5s", h->class < 0 ? "-" : view->slots.class[h->class]);
 	printf(" %-4s %3u 0x%-16" PRIx64 " %-*s %s", h->type, h->len, h->address,
-	       view->name_width, h->name, owner);
+	       view->name_width, h->name, h->owner);
 	if (h->weight > 1)
 		printf(", takes %u registers", h->weight);
 	if (claim && h->process)
@@ -204,14 +194,12 @@ static void print_holding(const struct view *view, const struct holding *h)
 	if (!claim && h->pid != SLOTS_NO_TASK)
 		printf(", for %s %d (%s)", h->process ? "process" : "task", h->pid, h->comm);
 	putchar('\n');
-	free(owner);
 }
 
 static void json_holding(const struct view *view, const struct holding *h)
 {
 	bool claim = h->kind == HOLDING_CLAIM;
 	struct json json = json_begin(stdout, claim ? "claim" : "register");
-	char *owner;
 
 	json_id(&json, "cpu", claim ? h->number : h->section);
 	if (!claim) {
@@ -219,7 +207,6 @@ static void json_holding(const struct view *view, const struct holding *h)
 		json_bool(&json, "free", h->kind == HOLDING_FREE);
 	}
 	if (h->kind != HOLDING_FREE) {
-		owner = slots_owner(&view->slots, h);
 		json_id(&json, "tid", h->pid);
 		if (is_task(h)) {
 			json_bool(&json, "process", h->process);
@@ -234,15 +221,14 @@ static void json_holding(const struct view *view, const struct holding *h)
 		json_int(&json, "len", h->len);
 		json_address(&json, "address", h->address);
 		json_string(&json, "symbol", strcmp(h->name, "-") ? h->name : NULL);
-		json_string(&json, "owner", owner);
-		free(owner);
+		json_string(&json, "owner", h->owner);
 	}
 	json_end(&json);
 }
 
 static void show_section(const struct view *view, const struct holding *first)
 {
-	const struct holding *end = next_section(view, first), *h;
+	const struct holding *end = slots_next(&view->slots, first), *h;
 	size_t claims[2] = { 0 }, registers = 0;
 
 	for (h = first; h < end; h++) {
@@ -290,9 +276,9 @@ static void show_full_cpu(const struct view *view, int cpu, int class)
 
 	if (!is_full(view, cpu, NULL, class)) {
 		task = slots_find(&view->slots, SLOTS_TASK);
-		while (task < view->end && !is_full(view, cpu, task, class))
-			task = next_section(view, task);
-		if (task == view->end)
+		while (task < view->slots.end && !is_full(view, cpu, task, class))
+			task = slots_next(&view->slots, task);
+		if (task == view->slots.end)
 			return;
 	}
 	printf("CPU %d", cpu);
@@ -302,36 +288,23 @@ static void show_full_cpu(const struct view *view, int cpu, int class)
 	printf(": a further guaranteed breakpoint%s fails\n", task ? " of the CPU" : "");
 }
 
-/* List the CPUs on which the task is full, such as "0-2,5". */
+/* List the CPUs on which the task is full. */
 static void show_full_task(const struct view *view, const struct holding *task, int class)
 {
 	bool everywhere = is_full(view, SLOTS_OTHER_CPU, task, class);
 	const struct holding *h = slots_find(&view->slots, 0);
-	char *list = xstrdup(""), *longer;
-	int cpu, first = -1, last = -2;
-	size_t kept = 0;
+	char *list = everywhere ? "" : NULL;
 
-	for (; !everywhere && h < view->end && !is_task(h); h = next_section(view, h)) {
-		cpu = h->section;
-		if (!wants_cpu(view, cpu) || !is_full(view, cpu, task, class))
-			continue;
-		if (cpu != last + 1) {
-			first = cpu;
-			kept = strlen(list);
-		}
-		longer = xasprintf(first < cpu ? "%.*s%s%d-%d" : "%.*s%s%d", (int)kept, list,
-				   kept ? "," : "", first, cpu);
-		free(list);
-		list = longer;
-		last = cpu;
+	for (; !everywhere && h < view->slots.end && !is_task(h); h = slots_next(&view->slots, h)) {
+		if (wants_cpu(view, h->section) && is_full(view, h->section, task, class))
+			list = xasprintf("%s%d", list ? xasprintf("%s,", list) : " on CPU ",
+					 (int)h->section);
 	}
-	if (everywhere || *list) {
-		printf("task %d (%s)", task->pid, task->comm);
-		print_full(view, class);
-		printf("%s%s: a further guaranteed breakpoint fails%s\n",
-		       everywhere ? "" : " on CPU ", list, everywhere ? "" : " there");
-	}
-	free(list);
+	if (!list)
+		return;
+	printf("task %d (%s)", task->pid, task->comm);
+	print_full(view, class);
+	printf("%s: a further guaranteed breakpoint fails%s\n", list, everywhere ? "" : " there");
 }
 
 /* ---- report ---- */
@@ -340,17 +313,16 @@ static void show_text(const struct view *view)
 {
 	const struct holding *h;
 	unsigned int class;
-	bool any_task = false;
 
 	print_head(view);
-	for (h = view->slots.all; h < view->end; h = next_section(view, h)) {
+	for (h = view->slots.all; h < view->slots.end; h = slots_next(&view->slots, h)) {
 		if (wants_section(view, h))
 			show_section(view, h);
-		any_task |= is_task(h) && wants_section(view, h);
 	}
-	if (view->pid && !any_task)
+	if (view->pid && !view->any_task)
 		printf("task %d: no claims%s\n", view->pid, view->cpu < 0 ? "" : " there");
-	for (h = slots_find(&view->slots, 0); h < view->end; h = next_section(view, h)) {
+	for (h = slots_find(&view->slots, 0); h < view->slots.end;
+	     h = slots_next(&view->slots, h)) {
 		for (class = 0; wants_section(view, h) && class < view->slots.nr_classes; class++) {
 			if (is_task(h))
 				show_full_task(view, h, class);
@@ -372,7 +344,7 @@ static void show_json(const struct view *view)
 		json_int(&json, "registers", view->slots.registers[class]);
 		json_end(&json);
 	}
-	for (h = view->slots.all; h < view->end; h++) {
+	for (h = view->slots.all; h < view->slots.end; h++) {
 		if (h->chosen)
 			json_holding(view, h);
 	}
@@ -381,14 +353,16 @@ static void show_json(const struct view *view)
 static int run(int argc, const char **argv)
 {
 	struct view view = { .cpu = SLOTS_ANY_CPU };
+	const char *from = NULL;
+	bool json = false;
 	const struct option options[] = {
 		OPT_PID('p', "pid", &view.pid,
 			"show only this task or, if it is a process, all its threads"),
 		OPT_CPU(0, "cpu", &view.cpu,
 			"show only this CPU, and claims of tasks that apply to it"),
-		OPT_BOOLEAN(0, "json", &view.json, "print JSON, one object per line"),
+		OPT_BOOLEAN(0, "json", &json, "print JSON, one object per line"),
 		/* For tests */
-		{ .type = OPTION_STRING, .long_name = "from", .value = &view.from,
+		{ .type = OPTION_STRING, .long_name = "from", .value = &from,
 		  .argh = "FILE", .help = "read FILE instead of the list in debugfs",
 		  .flags = PARSE_OPT_HIDDEN },
 		OPTIONS_END
@@ -398,18 +372,14 @@ static int run(int argc, const char **argv)
 	argc = options_parse(argc, argv, options, usage);
 	if (argc)
 		die("unexpected argument '%s' (see hwbp slots --help)", argv[0]);
-	why = slots_read(&view.slots, view.from);
+	why = slots_read(&view.slots, from);
 	if (why)
 		die("%s", why);
-	view.end = view.slots.all + view.slots.nr;
 	choose(&view);
 	check(&view);
-	if (view.json)
-		show_json(&view);
-	else
-		show_text(&view);
+	(json ? show_json : show_text)(&view);
 	flush_output(stdout);
-	if (!view.from)
+	if (!from)
 		tracefs_note_left();
 	return 0;
 }

@@ -56,6 +56,9 @@ void hw_breakpoint_set_range(struct arch_hw_breakpoint *hw, unsigned long addr,
 /* Replaces a piece of a range by the one that ends where it begins; false if it is the first one */
 bool hw_breakpoint_previous_piece(struct arch_hw_breakpoint *piece);
 
+/* For tests: the address mask that the kernel has written for @slot of this CPU */
+u32 hw_breakpoint_mask(unsigned int slot);
+
 /* Number of bytes that one slot watches */
 static inline unsigned long watched_bytes(const struct arch_hw_breakpoint *hw)
 {

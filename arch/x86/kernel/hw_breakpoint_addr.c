@@ -203,11 +203,8 @@ static unsigned long max_piece(void)
 static __always_inline void set_range(struct arch_hw_breakpoint *hw, unsigned long end,
 				      unsigned long len)
 {
-	unsigned long bytes = min(rounddown_pow_of_two(len), max_piece());
-
 	/* 0 is the end of the address space, which any power of two divides. */
-	if (end)
-		bytes = min(bytes, 1UL << __ffs(end));
+	unsigned long bytes = BIT(min(__fls(len), __ffs(end | max_piece())));
 
 	hw->address = end - bytes;
 	hw->mask = bytes > sizeof(long) ? bytes - 1 : 0;
@@ -230,12 +227,12 @@ bool hw_breakpoint_previous_piece(struct arch_hw_breakpoint *piece)
 }
 
 /*
- * Out of line: most breakpoints are one piece. The address in the range that the largest power
+ * The number of pieces, without computing them. The address in the range that the largest power
  * of two divides is a boundary of pieces: it has the leading bits that are common to all
  * addresses, then 1, then zeros. On both sides of it there are pieces of @max bytes, and
  * each bit of the rest of the length is one piece.
  */
-noinline unsigned int hw_breakpoint_pieces(const struct arch_hw_breakpoint *hw)
+static unsigned int nr_pieces(const struct arch_hw_breakpoint *hw)
 {
 	unsigned long start = hw->address - hw->before, end = hw->address + watched_bytes(hw);
 	unsigned long middle = end & ~(BIT(__fls(start ^ end)) - 1), max = max_piece();
@@ -282,7 +279,8 @@ static noinline int parse_range(unsigned long addr, unsigned long len,
 		return parse_masked(addr, len, hw);
 
 	hw_breakpoint_set_range(hw, addr, len);
-	return hw_breakpoint_weight(hw) <= HBP_NUM ? 0 : -EINVAL;
+	hw->weight = nr_pieces(hw);
+	return hw->weight <= HBP_NUM ? 0 : -EINVAL;
 }
 
 static __always_inline int parse_data(const struct perf_event_attr *attr, unsigned int rw,
@@ -307,7 +305,7 @@ static __always_inline int parse(const struct perf_event_attr *attr,
 	if (end >= TASK_SIZE_MAX && overlaps_entry(attr->bp_addr, end))
 		return -EINVAL;
 
-	*hw = (struct arch_hw_breakpoint) { .address = attr->bp_addr };
+	*hw = (struct arch_hw_breakpoint) { .address = attr->bp_addr, .weight = 1 };
 
 	switch (attr->bp_type) {
 	case HW_BREAKPOINT_W:
@@ -357,9 +355,21 @@ static noinline int move_range(const struct arch_hw_breakpoint *hw, unsigned lon
 
 	if (end < addr || (end >= TASK_SIZE_MAX && overlaps_entry(addr, end)))
 		return -EINVAL;
+	if (hw->before && IS_ALIGNED(addr - (hw->address - hw->before), max_piece())) {
+		/* All pieces keep their lengths. */
+		*to = (struct arch_hw_breakpoint) {
+			.address	= addr + hw->before,
+			.mask		= hw->mask,
+			.ctl		= hw->ctl,
+			.before		= hw->before,
+			.weight		= hw->weight,
+		};
+		return 0;
+	}
 	*to = (struct arch_hw_breakpoint) {
 		.address	= addr,
 		.ctl		= DR_LEN_1 | dr7_ctl_rw(hw->ctl),
+		.weight		= 1,
 	};
 
 	return parse_range(addr, len, to);
@@ -381,6 +391,7 @@ int arch_hw_breakpoint_move(const struct arch_hw_breakpoint *hw, unsigned long a
 		.address	= addr,
 		.mask		= hw->mask,
 		.ctl		= hw->ctl,
+		.weight		= 1,
 	};
 	if (addr + last >= TASK_SIZE_MAX && overlaps_entry(addr, addr + last))
 		return -EINVAL;

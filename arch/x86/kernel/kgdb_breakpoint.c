@@ -50,8 +50,6 @@
  * @claim: claim of the machine; not held before kgdb_arch_late()
  * @release_due: the breakpoint was removed, but @claim is still held
  * @claiming: kgdb_arch_late() is making @claim
- * @disarmed: kgdb_disarm_all_hw_break() has disarmed the breakpoint, which has no claim
- *	any more; the element is used until the debugger removes the breakpoint
  *
  * Changed while all other CPUs are stopped. Only release_claims(), claim_late() and
  * kgdb_disarm_all_hw_break() run at other times: release_claims() releases @claim and
@@ -65,7 +63,6 @@ struct kgdb_breakpoint {
 	struct bp_claim			claim;
 	bool				release_due;
 	bool				claiming;
-	bool				disarmed;
 };
 
 static struct kgdb_breakpoint kgdb_bps[HBP_NUM];
@@ -159,7 +156,6 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 		return -1;
 
 	bp->hw = hw;
-	bp->disarmed = false;
 	bp->as_set = (struct bp_holder) {
 		.addr		= addr,
 		.len		= len,
@@ -261,19 +257,12 @@ static void leave_on_cpu(void *unused)
  */
 void kgdb_disarm_all_hw_break(void)
 {
-	bool disarmed = false;
 	int i;
 
-	for (i = 0; i < HBP_NUM; i++) {
-		if (!kgdb_bps[i].as_set.bp_type)
-			continue;
-		publish(&kgdb_bps[i], false);
-		kgdb_bps[i].disarmed = true;
-		disarmed = true;
-	}
-	if (!disarmed)
+	if (!kgdb_wants())
 		return;
-
+	for (i = 0; i < HBP_NUM; i++)
+		hw_breakpoint_debugger_set(i, NULL);
 	on_each_cpu(leave_on_cpu, NULL, 1);
 	for (i = 0; i < HBP_NUM; i++) {
 		if (kgdb_bps[i].as_set.bp_type)
@@ -306,14 +295,15 @@ early_initcall(kgdb_follow_cpus);
 
 /*
  * The debugger may stop this CPU at any point and remove @bp, or set a breakpoint
- * where there was none. With @claiming set it leaves the claim of @bp alone.
+ * where there was none. With @claiming set it leaves the claim of @bp alone. A breakpoint
+ * that kgdb_disarm_all_hw_break() has disarmed needs none.
  */
 static void claim_late(struct kgdb_breakpoint *bp)
 {
 	WRITE_ONCE(bp->claiming, true);
 	/* An NMI that stops this CPU later sees @claiming. */
 	barrier();
-	if (READ_ONCE(bp->as_set.bp_type) && !bp->disarmed && !bp->claim.held &&
+	if (READ_ONCE(kgdb_wanted[bp - kgdb_bps]) && !bp->claim.held &&
 	    dbg_reserve_wide_bp_slot(&bp->claim, &bp->as_set, true))
 		pr_warn("no register available for early breakpoint at %lx\n",
 			bp->as_set.addr);

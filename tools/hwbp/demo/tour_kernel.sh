@@ -53,10 +53,10 @@ say "" \
     "allocation, so the event of the allocation makes all CPUs watch the address, and" \
     "the event of the release ends the watch:" \
     "" \
-    "# hwbp trace -n 1 --set-on 'watched_objects:object_alloc:ptr if id == 5000' \\" \
+    "# hwbp trace -n 1 --object 'watched_objects:object_alloc:ptr if id == 5000' \\" \
     "             --clear-on watched_objects:object_free:ptr w+16:8 &" \
     "# echo 10000 > $corrupt"
-hwbp trace -n 1 --set-on 'watched_objects:object_alloc:ptr if id == 5000' \
+hwbp trace -n 1 --object 'watched_objects:object_alloc:ptr if id == 5000' \
 	--clear-on watched_objects:object_free:ptr w+16:8 >"$report" &
 pid=$!
 wait_enabled $pid
@@ -67,7 +67,7 @@ cat "$report"
 say "" \
     "Only this object was watched, and only one function wrote to its state:" \
     ""
-sed -n 's/.*value=[^ ]* *\([a-z_]*\)+.*\[watched_objects\].*/culprit: \1() of watched_objects/p' \
+sed -n 's/.* -> [^ ]* *\([a-z_]*\)+.*\[watched_objects\].*/culprit: \1() of watched_objects/p' \
 	"$report" >"$report.culprit"
 found=$(wc -l <"$report.culprit")
 cat "$report.culprit"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Debug information of the variable crafted that no compiler writes: members that are outside
- * of it, that are too large, that contain themselves, or that have a strange name.
+ * of it, that are too large, that contain themselves, or that have a strange name; and scopes
+ * that are nested too deep for a stack of 512 kB.
  */
+#define DEPTH	10000
+
 	.data
 	.globl crafted
 	.type crafted, @object
@@ -36,6 +39,9 @@ abbrevs:
 	abbrev 9, 0x21, 0, 0x37, 0x0b
 	/* variable: name, type: ref4, external: flag_present, location: exprloc */
 	abbrev 10, 0x34, 0, 0x03, 0x08, 0x49, 0x13, 0x3f, 0x19, 0x02, 0x18
+	/* namespace; structure whose declaration is: ref4 */
+	.byte 11, 0x39, 1, 0, 0
+	abbrev 12, 0x13, 1, 0x03, 0x08, 0x47, 0x13
 	.byte 0
 
 .macro base label, name, size, encoding
@@ -115,5 +121,25 @@ t_crafted:
 	.quad crafted
 	.byte 0
 unit_end:
+deep:
+	.long deep_end - deep - 4
+	.short 4
+	.long abbrevs
+	.byte 8
+	.byte 1
+	.asciz "deep.c"
+	/* C++ */
+	.byte 0x04
+	base t_depth, "depth", 4, 5
+	/* Its declaration is itself. */
+t_endless:
+	.byte 12
+	.asciz "endless"
+	.long t_endless - deep
+	.byte 0
+	.fill DEPTH, 1, 11
+	.fill DEPTH, 1, 0
+	.byte 0
+deep_end:
 
 	.section .note.GNU-stack, "", @progbits

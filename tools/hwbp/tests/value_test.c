@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "change.h"
+#include "debuginfo.h"
 #include "expression.h"
 #include "filter.h"
 #include "util.h"
@@ -122,18 +124,19 @@ static void find(const char *place)
 		.ready = true,
 		.tid = getpid(),
 	};
+	const struct value *value = &expr.value;
 
 	if (!expression_evaluate(&expr)) {
 		printf("%s was not found\n", place);
 		exit(1);
 	}
 	loc = (struct location){
-		.address = expr.address,
-		.len = expr.bit_size ? (expr.bit_offset + expr.bit_size + 7) / 8 : expr.size,
+		.address = value->address,
+		.len = value->bit_size ? (value->bit_offset + value->bit_size + 7) / 8 : value->size,
 		.text = place,
-		.type = expr.type,
-		.bit_offset = expr.bit_offset,
-		.bit_size = expr.bit_size,
+		.type = value->type,
+		.bit_offset = value->bit_offset,
+		.bit_size = value->bit_size,
 	};
 	if (!loc.len || loc.len > MAX_LEN) {
 		printf("%s has %u bytes\n", place, loc.len);
@@ -323,6 +326,29 @@ static void test_crafted(void)
 	       "\"much\": 33686018, \"crooked\": \"0x20202020202020202020202020202\", \"+31\": 1}");
 }
 
+static void count_variable(void *arg, const struct variable *var)
+{
+	(void)var;
+	++*(unsigned int *)arg;
+}
+
+/* Scopes are searched up to a depth, and a declaration that is its own is none. */
+static void test_deep_scopes(void)
+{
+	Dwfl_Module *mod = symbols_module(syms, 0);
+	struct rlimit limit, small;
+	unsigned int nr = 0;
+
+	getrlimit(RLIMIT_STACK, &limit);
+	small = (struct rlimit){ .rlim_cur = 512 << 10, .rlim_max = limit.rlim_max };
+	setrlimit(RLIMIT_STACK, &small);
+	check("deep", "type", debuginfo_type(mod, "nothere") ? "found" : "unknown", "unknown");
+	check("endless", "type", debuginfo_type(mod, "endless") ? "found" : "unknown", "found");
+	debuginfo_variables(mod, NULL, count_variable, &nr);
+	check("deep", "variables", nr ? "found" : "unknown", "found");
+	setrlimit(RLIMIT_STACK, &limit);
+}
+
 static void test_unknown_values(void)
 {
 	find("v_int");
@@ -480,6 +506,7 @@ int main(void)
 	test_structures();
 	test_bit_fields();
 	test_crafted();
+	test_deep_scopes();
 	test_unknown_values();
 	test_expressions();
 	return failed;

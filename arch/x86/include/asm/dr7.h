@@ -101,10 +101,4 @@ static __always_inline unsigned long dr7_bits(int slot, unsigned int ctl)
 	return (unsigned long)ctl << DR7_CTL_SHIFT(slot) | DR7_ENABLE_GLOBAL(slot);
 }
 
-/* Returns @dr7 with @slot enabled and its control field set to @ctl. */
-static __always_inline unsigned long dr7_set(unsigned long dr7, int slot, unsigned int ctl)
-{
-	return dr7_clear(dr7, slot) | dr7_bits(slot, ctl);
-}
-
 #endif /* _ASM_X86_DR7_H */

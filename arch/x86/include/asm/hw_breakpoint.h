@@ -33,6 +33,7 @@ struct task_struct;
  *	that are ignored
  * @ctl: control field for DR7; see <asm/dr7.h>
  * @before: number of bytes of the watched range below @address
+ * @weight: number of registers that the range needs; not valid in a copy for a single piece
  * @slot: slot that the breakpoint has, or had last; if it has several, one of them; a new
  *	translation has slot 0
  * @repointed: the event was repointed: attr.bp_addr has the current value of
@@ -47,17 +48,16 @@ struct arch_hw_breakpoint {
 	u32		mask;
 	u8		ctl;
 	u8		before;
-	u8		slot;
+	u8		weight	: 4;
+	u8		slot	: 4;
 	bool		repointed;
 };
-
-unsigned int hw_breakpoint_pieces(const struct arch_hw_breakpoint *hw);
 
 #define hw_breakpoint_weight hw_breakpoint_weight
 /* Number of registers that a breakpoint needs, 1 to HBP_NUM */
 static inline unsigned int hw_breakpoint_weight(const struct arch_hw_breakpoint *hw)
 {
-	return likely(!hw->before) ? 1 : hw_breakpoint_pieces(hw);
+	return hw->weight;
 }
 
 /*

@@ -124,14 +124,4 @@ static __always_inline void local_db_restore(unsigned long dr7)
 	}
 }
 
-#ifdef CONFIG_CPU_SUP_AMD
-/* The address mask of debug register @dr of this CPU, 0 without BPEXT. Preemption is off. */
-unsigned long amd_get_dr_addr_mask(unsigned int dr);
-#else
-static inline unsigned long amd_get_dr_addr_mask(unsigned int dr)
-{
-	return 0;
-}
-#endif
-
 #endif /* _ASM_X86_HW_BREAKPOINT_CPU_H */

@@ -135,6 +135,49 @@ static void pieces_reach_the_end_of_the_address_space(struct kunit *test)
 	}
 }
 
+static bool moves_as_parsed(const struct arch_hw_breakpoint *hw, unsigned long addr,
+			    unsigned int len)
+{
+	struct arch_hw_breakpoint moved = { }, parsed = { };
+	int err = dr_test_parse(addr, len, HW_BREAKPOINT_W, &parsed);
+
+	if (arch_hw_breakpoint_move(hw, addr, &moved) != err)
+		return false;
+	return err || (moved.address == parsed.address && moved.mask == parsed.mask &&
+		       moved.ctl == parsed.ctl && moved.before == parsed.before &&
+		       moved.weight == parsed.weight);
+}
+
+static void expect_moves(struct kunit *test)
+{
+	struct arch_hw_breakpoint hw;
+	unsigned int offset, len, to;
+
+	for (offset = 0; offset < OFFSETS / 2; offset++) {
+		for (len = 1; len <= 32; len++) {
+			if (dr_test_parse(0x10000 + offset, len, HW_BREAKPOINT_W, &hw))
+				continue;
+			for (to = 0; to < OFFSETS; to++) {
+				KUNIT_EXPECT_TRUE_MSG(test,
+						      moves_as_parsed(&hw, 0x30000 + to, len) &&
+						      moves_as_parsed(&hw, (long)to - OFFSETS, len),
+						      "%u bytes from %u to %u", len, offset, to);
+			}
+		}
+	}
+}
+
+static void a_range_moves_as_if_it_were_parsed(struct kunit *test)
+{
+	u32 max = hw_breakpoint_addr_mask_max;
+
+	hw_breakpoint_addr_mask_max = 0;
+	expect_moves(test);
+	hw_breakpoint_addr_mask_max = GENMASK(11, 0);
+	expect_moves(test);
+	hw_breakpoint_addr_mask_max = max;
+}
+
 static void one_kernel_byte_makes_a_range_a_kernel_range(struct kunit *test)
 {
 	unsigned long end = TASK_SIZE_MAX;
@@ -484,6 +527,7 @@ static struct kunit_case x86_hw_breakpoint_object_test_cases[] = {
 	KUNIT_CASE(pieces_are_the_fewest_that_cover_a_range_exactly),
 	KUNIT_CASE(masks_save_pieces),
 	KUNIT_CASE(pieces_reach_the_end_of_the_address_space),
+	KUNIT_CASE(a_range_moves_as_if_it_were_parsed),
 	KUNIT_CASE(one_kernel_byte_makes_a_range_a_kernel_range),
 	KUNIT_CASE(a_debugger_watches_with_single_registers),
 	KUNIT_CASE(a_range_is_armed_if_enough_registers_are_free),

@@ -24,7 +24,7 @@
 static void expect_slot_set(struct kunit *test, unsigned long before, int slot,
 			    unsigned int ctl)
 {
-	unsigned long after = dr7_set(before, slot, ctl);
+	unsigned long after = dr7_clear(before, slot) | dr7_bits(slot, ctl);
 	int other;
 
 	KUNIT_EXPECT_TRUE(test, dr7_enabled(after, slot));
@@ -42,7 +42,7 @@ static void expect_slot_set(struct kunit *test, unsigned long before, int slot,
 	}
 }
 
-static void dr7_set_changes_only_the_field_of_its_slot(struct kunit *test)
+static void dr7_clear_and_bits_change_only_the_field_of_their_slot(struct kunit *test)
 {
 	struct rnd_state rnd;
 	unsigned int ctl, slot, i;
@@ -197,7 +197,7 @@ static void a_long_range_needs_address_masks(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, (unsigned int)hw.ctl, 0x1U);
 	}
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(0, 1UL << 33, HW_BREAKPOINT_W), -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, amd_get_dr_addr_mask(0), 0UL);
+	KUNIT_EXPECT_EQ(test, hw_breakpoint_mask(0), 0U);
 }
 
 /* Checks three bytes of the data, alone and as part of longer ranges. */
@@ -679,7 +679,7 @@ static void change_of_address_writes_nothing_before_commit(struct kunit *test)
 
 	KUNIT_EXPECT_MEMEQ(test, &open, &before, sizeof(open));
 	KUNIT_EXPECT_EQ(test, after.dr7, before.dr7);
-	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&after, &dr_test_words[1]), bp->hw.info.slot);
+	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&after, &dr_test_words[1]), (int)bp->hw.info.slot);
 }
 
 static void change_of_address_writes_one_register(struct kunit *test)
@@ -704,7 +704,7 @@ static void change_of_address_writes_one_register(struct kunit *test)
 	local_irq_enable();
 
 	KUNIT_EXPECT_TRUE(test, mark_stands);
-	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&after, &dr_test_words[2]), bp->hw.info.slot);
+	KUNIT_EXPECT_EQ(test, dr_test_slot_at(&after, &dr_test_words[2]), (int)bp->hw.info.slot);
 	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&after), 2);
 	KUNIT_EXPECT_EQ(test, hits, 1);
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 0), 1);
@@ -1197,7 +1197,7 @@ static void registers_that_others_wrote_are_written_again(struct kunit *test)
 /* ---- The suite ---- */
 
 static struct kunit_case x86_hw_breakpoint_test_cases[] = {
-	KUNIT_CASE(dr7_set_changes_only_the_field_of_its_slot),
+	KUNIT_CASE(dr7_clear_and_bits_change_only_the_field_of_their_slot),
 	KUNIT_CASE(dr7_clear_changes_only_the_field_of_its_slot),
 	KUNIT_CASE(either_enable_bit_enables_a_slot),
 	KUNIT_CASE(dr7_encoding_of_length_round_trips),

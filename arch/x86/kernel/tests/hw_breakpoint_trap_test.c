@@ -111,7 +111,7 @@ static void follow_masks(struct stepper *st, unsigned int slots)
 
 	for (slot = 0; slot < HBP_NUM; slot++) {
 		if (slots & BIT(slot))
-			st->mask[slot] = amd_get_dr_addr_mask(slot);
+			st->mask[slot] = hw_breakpoint_mask(slot);
 	}
 }
 
@@ -266,7 +266,7 @@ static void expect_never_mixed(struct kunit *test, struct stepper *st, const cha
 		KUNIT_EXPECT_GE_MSG(test, slot, 0, "%s, %d", what, st->when);
 		if (slot >= 0) {
 			KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), st->ctl[st->now]);
-			KUNIT_EXPECT_EQ_MSG(test, (u32)amd_get_dr_addr_mask(slot),
+			KUNIT_EXPECT_EQ_MSG(test, hw_breakpoint_mask(slot),
 					    mask_of(&st->attr[st->now]), "%s, %d", what, st->when);
 		}
 		if (st->count <= st->when)
@@ -333,7 +333,7 @@ static void expect_no_masks(struct kunit *test, u32 max)
 	int slot;
 
 	for (slot = 0; slot < HBP_NUM; slot++)
-		KUNIT_EXPECT_EQ(test, amd_get_dr_addr_mask(slot), 0UL);
+		KUNIT_EXPECT_EQ(test, hw_breakpoint_mask(slot), 0U);
 	hw_breakpoint_addr_mask_max = max;
 }
 
@@ -376,7 +376,7 @@ static void restore_writes_a_mask_again(struct kunit *test)
 
 	dr_test_arm(test, 0, st.attr[0]);
 	slot = max(dr_test_slot_now(test, mask_range), 0);
-	KUNIT_EXPECT_EQ(test, (u32)amd_get_dr_addr_mask(slot), 63U);
+	KUNIT_EXPECT_EQ(test, hw_breakpoint_mask(slot), 63U);
 	register_die_notifier(&st.nb);
 
 	local_irq_disable();
@@ -607,7 +607,7 @@ static void expect_both_changes(struct kunit *test, struct stepper *st, struct c
 	KUNIT_EXPECT_EQ_MSG(test, regs.dr7, regs.cpu_dr7, "%d", st->when);
 	KUNIT_EXPECT_EQ_MSG(test, dr_test_nr_enabled(&regs), 2, "%d", st->when);
 	slot = dr_test_slot_at(&regs, (void *)change->hw.address);
-	KUNIT_EXPECT_EQ_MSG(test, slot, change->bp->hw.info.slot, "%d", st->when);
+	KUNIT_EXPECT_EQ_MSG(test, slot, (int)change->bp->hw.info.slot, "%d", st->when);
 	if (slot >= 0)
 		KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), change->hw.ctl);
 	slot = dr_test_slot_at(&regs, (void *)st->attr[st->now].bp_addr);
@@ -880,6 +880,7 @@ static void pieces_of_two_ranges_are_never_armed_together(struct kunit *test)
 	load_by_reshaping((unsigned long)&(struct change) { .bp = bp, .hw = {
 		.address	= words,
 		.ctl		= DR_LEN_8 | DR_RW_WRITE,
+		.weight		= 1,
 	} });
 	local_irq_enable();
 }

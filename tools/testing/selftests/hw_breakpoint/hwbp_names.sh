@@ -127,6 +127,24 @@ test_names_of_c_in_split_units()
 	names_are_found names_c_split4 c "^per_thread"
 }
 
+# The library that hwbp is built with may be too old to read a package.
+test_names_of_c_in_a_package()
+{
+	run "$hwbp" stat --dry-run first.value -- "$programs/names_c_package"
+	if [ "$status" -eq 0 ]; then
+		names_are_found names_c_package c "^per_thread"
+	else
+		refused "'first': it is in '$programs/names_c_package.dwp', which libdw reads since"
+	fi
+}
+
+test_names_of_a_unit_that_is_missing()
+{
+	cp "$programs/names_c_split" "$tmp/names_c_split"
+	run "$hwbp" stat --dry-run first.value -- "$tmp/names_c_split"
+	refused "information for 'first': the file 'names_c_split-names_c.dwo' was not found"
+}
+
 test_names_of_c_in_a_linked_file()
 {
 	names_are_found names_c_link c

@@ -741,7 +741,7 @@ test_slots_full_cpus_and_tasks()
 	any,any,anyf,anyf,anyf|
 	anyf,anyf,anyf,anyf,anyf|
 	any,any,on1,on1|1+task task@1
-	on0,on0,on0,on0f,on1,on1,on1,on1,on2|0+task 1+task task@0-1
+	on0,on0,on0,on0f,on1,on1,on1,on1,on2|0+task 1+task task@0,1
 	on0,on0,on0,on0,on2,on2,on2,on2f|0+task 2+task task@0,2
 	any,any,cpu2,cpu2f|2+task task@2
 	any,any,cpu2,anyf|2+task task@2
@@ -917,9 +917,9 @@ test_trace_command_line_errors()
 	run "$hwbp" trace w@jiffies w@x
 	refused "unexpected argument 'w@x'"
 	run "$hwbp" trace --clear-on a:b w
-	refused "--clear-on requires --set-on"
-	run "$hwbp" trace --set-on a:b:c w@x
-	refused "with --set-on the place is"
+	refused "--clear-on requires --object"
+	run "$hwbp" trace --object a:b:c w@x
+	refused "with --object the place is"
 }
 
 test_manual_page_has_all_options()

@@ -485,12 +485,13 @@ test_trace_of_a_variable()
 	run "$hwbp" trace -n 3 -o "$report" w@jiffies
 	status_is 0
 	equal "$(grep -c " addr=0x" "$report")" 3 "hits"
-	equal "$(tail -n 1 "$report")" "3 hits" "sum"
+	equal "$(grep -c "^3 hits$" "$report")" 1 "sum"
 	run "$hwbp" trace --json -n 3 -o "$report" w@jiffies
 	status_is 0
 	json_has "$report" ""
-	json_has "$report" hit time_us tid comm cpu address value instruction
-	equal "$(json_types "$report")" "1 end 3 hit" "lines"
+	json_has "$report" hit time_us tid comm cpu address old new instruction
+	equal "$(json_types "$report" | sed 's/[0-9]* instruction/N instruction/')" \
+	      "1 end 3 hit N instruction" "lines"
 	! grep -q hwbp $tracing/dynamic_events || complain "$(cat $tracing/dynamic_events)"
 	run "$hwbp" trace w@nothere_
 	refused "cannot watch w@nothere_: "
@@ -540,7 +541,7 @@ test_trace_names_the_holders()
 	trace_names "CPU 1 process $holder (hold) thread $thread (hold)" w@jiffies
 	hold_end
 	hold_start guaranteed:cpu@1 guaranteed:cpu@1 guaranteed:task@1 guaranteed:task
-	for how in "w@jiffies" "x@$probed" "--set-on kmem:kmem_cache_alloc:ptr w+16:8"; do
+	for how in "w@jiffies" "x@$probed" "--object kmem:kmem_cache_alloc:ptr w+16:8"; do
 		trace_names "CPU 1 thread $holder (hold)" $how
 	done
 	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' trace w@jiffies"
@@ -598,8 +599,175 @@ test_trace_of_a_run_that_was_killed()
 {
 	can_trace && can_list || return
 	kill_and_clean x@$probed
-	kill_and_clean --set-on "kmem:kmem_cache_alloc:ptr if bytes_alloc == 7" \
+	kill_and_clean --object "kmem:kmem_cache_alloc:ptr if bytes_alloc == 7" \
 		       --clear-on kmem:kmem_cache_free:ptr w+16:8
+}
+
+# ---- objects of a module -------------------------------------------------------
+
+module=watched_objects
+corrupt=/sys/module/$module/parameters/corrupt
+
+can_trace_objects()
+{
+	can_trace || return
+	file=/lib/modules/$(uname -r)/kernel/samples/hw_breakpoint/$module.ko
+	[ -e $corrupt ] || insmod "$file" 2>/dev/null || skip="no module $module"
+	[ -z "$skip" ]
+}
+
+# The file with types of these objects
+can_read_types()
+{
+	types=$programs/objects.btf
+	[ -e "$types" ] || skip="the compiler does not make BTF"
+	[ -z "$skip" ]
+}
+
+# Traces with the arguments while the module makes 100 objects, all of which exist at the
+# same time, writes the payload of each, and the state of number 50.
+trace_objects()
+{
+	trace_start "$@"
+	echo 100 >$corrupt
+	kill -TERM $watcher
+	watch_ended
+	status_is 0
+	! grep hwbp $tracing/dynamic_events || complain "events are left"
+	equal "$(ls $tracing/instances)" "" "instances"
+}
+
+# Address, change and function of each hit; the address only if it is the first one
+changes_of_hits()
+{
+	sed -n 's/.* addr=0x[0-9a-f]*  \(.*\)  \([a-z_]*\)+.*/\1 \2/p' "$report"
+}
+
+test_trace_of_objects()
+{
+	can_trace_objects || return
+	few="object_alloc:ptr if id >= 49 && id <= 52"
+	trace_objects --object "$few" --clear-on object_free:ptr --slots 3 w+8:8
+	equal "$(changes_of_hits)" "0x0 -> 0x32 fill_payload
+0x0 -> 0x33 fill_payload
+0x0 -> 0x34 fill_payload" "hits"
+	grep -q "^objects: slots: 0/3 set: 4 evicted: 1$" "$report" || complain "$(tail "$report")"
+	grep -qx "3 hits" "$report" || complain "$(tail "$report")"
+	trace_objects --object "$module:$few" w+8:8
+	equal "$(changes_of_hits)" "0x0 -> 0x34 fill_payload" "hits with one slot"
+	trace_objects --object "object_alloc:ptr if id == 50" --clear-on object_free w+16:8
+	equal "$(changes_of_hits)" "0x0 -> 0x32 fill_long_payload" "hits"
+}
+
+test_trace_ranks_instructions()
+{
+	can_trace_objects || return
+	trace_objects --json --object "object_alloc:ptr if id <= 1" --slots 2 rw:8
+	json_has "$report" ""
+	json_has "$report" hit time_us tid comm cpu address old new instruction
+	json_has "$report" instruction hits instruction
+	json_has "$report" end hits objects
+	grep -q '"type": "end", "hits": [0-9]*, "objects": "slots: 2/2 set: 2' "$report" ||
+		complain "$(tail -n 1 "$report")"
+	hits=$(grep -c '"type": "hit"' "$report")
+	equal "$(sed -n 's/.*"instruction", "hits": \([0-9]*\).*/\1/p' "$report" |
+		 awk '{ n += $1; if (NR > 1 && $1 > last) n = -1000; last = $1 } END { print n }')" \
+	      "$hits" "sum of sorted instructions"
+	trace_objects --object "object_alloc:ptr if id <= 1" --slots 2 rw:8
+	equal "$(sed -n '/^ *HITS  PERCENT  INSTRUCTION$/,$p' "$report" |
+		 awk 'NR > 1 { n += $1 } END { print n }')" "$hits" "sum of the table"
+}
+
+test_trace_ends_an_object_in_time()
+{
+	can_trace_objects || return
+	trace_start --object "object_alloc:ptr if id == 7" --timeout 10ms w+8:8
+	echo 100 >$corrupt
+	for _ in $(seq 100); do
+		grep -q "expired: 1" "$tracing/instances/hwbp_$traced/events/$module/object_alloc/trigger" &&
+			break
+		sleep 0.1
+	done
+	kill -TERM $watcher
+	watch_ended
+	grep -q "^objects: set: 1 expired: 1$" "$report" || complain "$(cat "$report")"
+}
+
+test_trace_prints_callers()
+{
+	can_trace_objects || return
+	trace_start -g -n 1 --object "object_alloc:ptr if id == 50" w+16:8
+	echo 100 >$corrupt
+	watch_ended
+	equal "$(sed -n 2,3p "$report" | xargs)" "by run_corrupt by param_attr_store" "callers"
+	trace_objects -g --json --object "object_alloc:ptr if id == 50" --slots 2 w+8:8
+	json_has "$report" hit callers
+	grep -q '"fill_payload+.*"callers": [[]{"function": "fill_long_payload"}, {"function": "run_' \
+		"$report" || complain "$(cat "$report")"
+}
+
+test_trace_of_a_member()
+{
+	can_trace_objects && can_read_types || return
+	trace_objects --from "$types" --clear-on object_free:ptr \
+		--object "object_alloc:(struct object)ptr->state if id == 50"
+	equal "$(changes_of_hits)" "CALM -> ANGRY fill_long_payload" "hits"
+	trace_objects --from "$types" --clear-on object_free:ptr \
+		--object "object_alloc:(object,payload)ptr->state if id == 50" w+8
+	equal "$(changes_of_hits)" "0x0 -> 0x32 fill_long_payload" "hits with an offset"
+	trace_objects --from "$types" --json --object "object_alloc:(owner,object)ptr->object.other"
+	equal "$(grep -c '"old": {"address": "0", "symbol": null}, "new": {"address": "0x63"' \
+		"$report")" 1 "hits of the last object"
+}
+
+test_trace_names_what_it_does_not_know()
+{
+	can_trace_objects && can_read_types || return
+	while IFS='|' read -r object place message; do
+		run "$hwbp" trace --from "$types" --object "$object" $place
+		refused "$message"
+	done <<-'END'
+	object_allok:ptr||there is no trace event 'object_allok:ptr'
+	nothing:object_alloc:ptr||there is no trace event 'nothing:object_alloc'
+	object_alloc||'object_alloc' is not EVENT:FIELD
+	object_alloc:evict||'object_alloc:evict' is not EVENT:FIELD
+	object_alloc:(objekt)ptr->id||the kernel's BTF has no structure 'objekt'
+	object_alloc:(object)ptr->idd||the kernel's BTF has no member 'idd'
+	object_alloc:(object)ptr->id.x||the kernel's BTF has no member 'x'
+	object_alloc:(object)ptr->flag||'flag' is a bit-field: use an offset
+	object_alloc:(object)ptr->name||append a length (1, 2, 4 or 8)
+	object_alloc:(owner)ptr->object||the member has 40 bytes: append a length
+	END
+	run "$hwbp" trace --object "object_alloc:(object)ptr->id"
+	[ -e /sys/kernel/btf ] || refused "requires the types of the kernel (CONFIG_DEBUG_INFO_BTF)"
+	run "$hwbp" trace w@jiffies:3
+	refused "invalid length '3': use 1, 2, 4 or 8"
+	run "$hwbp" trace --object sched_switch:prev_comm --slots 9
+	refused "cannot watch w: "
+}
+
+test_trace_of_a_window()
+{
+	can_trace_objects && can_read_types || return
+	grep -q ":window" $tracing/README || skip="this kernel has no windows"
+	[ -z "$skip" ] || return
+	trace_objects --from "$types" --window fill_payload "arg0->payload"
+	equal "$(changes_of_hits | sort | uniq | wc -l)" 100 "different hits"
+	equal "$(changes_of_hits | grep -vc "^0 -> [0-9]* fill_payload$")" 1 "silent hits"
+	grep -q "^objects: set: 100 cleared: 100$" "$report" || complain "$(tail "$report")"
+	grep -qx "100 hits" "$report" || complain "$(tail "$report")"
+	trace_objects --window fill_long_payload rw@arg0+16:8
+	equal "$(changes_of_hits)" "0x0 -> 0x32 fill_long_payload" "hits"
+	# Through a pointer: the object that it points at is NULL.
+	trace_objects --from "$types" --window fill_payload "arg0->other->state"
+	grep -q "^objects: missed: 100$" "$report" || complain "$(tail "$report")"
+	kill_and_clean --window fill_payload arg0+8:8
+	run "$hwbp" trace --window nothere_ arg0+8
+	refused "cannot watch nothere_: "
+	run "$hwbp" trace --from "$types" --window fill_payload "arg1->payload"
+	refused "argument 1 of 'fill_payload' is no pointer"
+	run "$hwbp" trace --window fill_payload w+8:8
+	refused "with --window the place is"
 }
 
 # In another pid namespace no process has the number of the run.

@@ -3,15 +3,15 @@
  * BPF programs on breakpoint events.
  *
  * The rule: the program runs once for each overflow and can read the registers, the
- * period and the address. It decides whether the sample is written; the count does not
- * depend on this.
+ * period and the address, and the object before and after the access in the raw data of the
+ * sample. It decides whether the sample is written; the count does not depend on this.
  */
 #include <linux/bpf_perf_event.h>
 
 #include "bp_test.h"
 #include "bp_bpf.h"
 
-enum { HITS, LAST_ADDR, LAST_PERIOD, LAST_IP, LAST_COOKIE, NR_VALUES };
+enum { HITS, LAST_ADDR, LAST_PERIOD, LAST_IP, LAST_COOKIE, LAST_VALUES, LAST_AFTER, NR_VALUES };
 
 static int create_map(void)
 {
@@ -327,6 +327,106 @@ TEST_F(bpf, program_runs_for_all_threads_of_a_process)
 		EXPECT_EQ((round + 1) * cpus.nr, map_value(self->map, HITS));
 	}
 	EXPECT_EQ(4 * cpus.nr, bp_count(self->fd));
+}
+
+/* r0 = bpf_probe_read_kernel(r10 + to, size, r3) */
+static int emit_read(struct bpf_insn *p, int to, int size)
+{
+	const struct bpf_insn code[] = {
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_10, 0, 0),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, to),
+		MOV(BPF_REG_2, size),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_probe_read_kernel),
+	};
+
+	memcpy(p, code, sizeof(code));
+	return ARRAY_SIZE(code);
+}
+
+/* r3 = the pointer at r3 + offset */
+static int emit_follow(struct bpf_insn *p, int offset)
+{
+	int nr = 1;
+
+	p[0] = INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, 0, 0, offset);
+	nr += emit_read(p + nr, -16, 8);
+	p[nr++] = INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_10, -16, 0);
+	return nr;
+}
+
+/* In the kernel, pointers to these follow those to the registers and to the next fragment. */
+#define OFFSET_OF_SAMPLE	8
+#define OFFSET_OF_DATA		16
+
+/*
+ * The program stores the raw data of the sample: struct hw_breakpoint_values with 4 bytes
+ * before and 4 after. The pointer to the raw data is at @offset of struct perf_sample_data.
+ */
+static int load_raw_reader(int map, int offset)
+{
+	struct bpf_insn insn[128];
+	int nr = 0;
+
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_1, 0, 0);
+	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_1, 0, 0);
+	nr += emit_follow(insn + nr, OFFSET_OF_SAMPLE);
+	nr += emit_follow(insn + nr, offset);
+	nr += emit_follow(insn + nr, OFFSET_OF_DATA);
+	insn[nr++] = INSN(BPF_ST | BPF_MEM | BPF_DW, BPF_REG_10, 0, -24, 0);
+	nr += emit_read(insn + nr, -32, 12);
+	insn[nr++] = INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_7, BPF_REG_10, -32, 0);
+	nr += emit_update(insn + nr, map, LAST_VALUES, false);
+	insn[nr++] = INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_7, BPF_REG_10, -24, 0);
+	nr += emit_update(insn + nr, map, LAST_AFTER, false);
+	insn[nr++] = MOV(BPF_REG_7, 1);
+	nr += emit_update(insn + nr, map, HITS, true);
+	insn[nr++] = MOV(BPF_REG_0, 1);
+	insn[nr++] = EXIT();
+
+	return bpf_load(BPF_PROG_TYPE_PERF_EVENT, insn, nr);
+}
+
+static bool told(int map, __u64 before, __u64 after)
+{
+	const __u64 known = HW_BREAKPOINT_BEFORE_KNOWN | HW_BREAKPOINT_AFTER_KNOWN;
+
+	return map_value(map, LAST_VALUES) == (before << 32 | known << 16 | 4) &&
+	       map_value(map, LAST_AFTER) == after;
+}
+
+/*
+ * With BTF a program gets the record by bpf_cast_to_kern_ctx() and the names of the fields.
+ * Here the offset of one of them is found by trying.
+ */
+TEST_F(bpf, program_sees_the_values_before_and_after)
+{
+	volatile __u32 *object = (void *)(self->mem + 64);
+	int fd, link = -1;
+	__u32 v = 1;
+
+	self->attr.config = HW_BREAKPOINT_VALUE | HW_BREAKPOINT_CHANGED;
+	self->attr.bp_addr += 64;
+	self->attr.bp_len = 4;
+	self->attr.sample_type = PERF_SAMPLE_RAW;
+	fd = bp_open(&self->attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	for (int offset = 0; offset < 256; offset += 8, v++) {
+		link = bpf_attach(load_raw_reader(self->map, offset), fd, 0);
+		ASSERT_GE(link, 0);
+		*object = v;
+		if (told(self->map, v - 1, v))
+			break;
+		close(link);
+		link = -1;
+	}
+	ASSERT_GE(link, 0);
+	for (__u64 hits = map_value(self->map, HITS), i = 1; i <= 20; i++, v++) {
+		*object = v + 1;
+		/* No hit: nothing changes. */
+		*object = v + 1;
+		EXPECT_TRUE(told(self->map, v, v + 1));
+		EXPECT_EQ(hits + i, map_value(self->map, HITS));
+	}
 }
 
 /* r7 = bpf_perf_event_read(events, 0) */

@@ -141,6 +141,19 @@ TEST_F(cgroup, event_counts_its_members_only)
 	EXPECT_EQ(10, hits_of_member(self, fd));
 }
 
+/* The CPU has no other event, and its current task was no member when it was opened. */
+TEST_F(cgroup, event_is_enabled_by_a_task_that_has_joined)
+{
+	int fd = open_of_group(self, &self->attr, self->here);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, bp_disable(fd));
+	ASSERT_EQ(0, join(GROUP));
+	EXPECT_EQ(0, bp_enable(fd));
+	bp_store_times(self->mem, 1, 10);
+	EXPECT_EQ(10, bp_count(fd));
+}
+
 /*
  * No task of the cgroup runs on the other CPU, so the events of the cgroup are not
  * scheduled there. A task of the cgroup on this CPU makes the change.

@@ -196,6 +196,22 @@ TEST_F(insn, instruction_and_data_breakpoint_of_one_instruction_both_count)
 	EXPECT_EQ(10, bp_count(w));
 }
 
+/* The page fault saves RF, so that the instruction is not hit again when it is repeated. */
+TEST_F(insn, instruction_that_faults_is_hit_once)
+{
+	char *mem = bp_map_page(PROT_READ | PROT_WRITE);
+	struct perf_event_attr attr = bp_attr_x(bp_store_insn);
+	int fd = bp_open(&attr, 0, -1);
+
+	ASSERT_NE(NULL, mem);
+	ASSERT_GE(fd, 0);
+	for (int i = 1; i <= 10; i++) {
+		ASSERT_EQ(0, madvise(mem, BP_PAGE_SIZE, MADV_DONTNEED));
+		bp_store_at(mem);
+		EXPECT_EQ(i, bp_count(fd));
+	}
+}
+
 static volatile sig_atomic_t signals;
 
 static void count_signal(int sig)
@@ -268,6 +284,41 @@ TEST_F(count, push_onto_a_watched_stack_slot_counts)
 		     "push $1\n"
 		     "mov %%rbx, %%rsp\n" : : "r"(top) : "rbx", "memory");
 	EXPECT_EQ(1, bp_count(fd));
+}
+
+/* The debug exception waits until the next instruction has been executed. */
+TEST_F(count, load_of_ss_from_the_range_is_one_hit)
+{
+	struct perf_event_attr attr = bp_attr(HW_BREAKPOINT_RW, self->mem, 2);
+	int fd;
+
+	if (bp_emulated())
+		SKIP(return, "TCG loses the hit of an instruction that loads SS");
+	asm volatile("movw %%ss, %0" : "=m"(*(__u16 *)self->mem));
+	fd = bp_open(&attr, 0, -1);
+	ASSERT_GE(fd, 0);
+	for (int i = 1; i <= 10; i++) {
+		asm volatile("movw %0, %%ss\n"
+			     "nop\n" : : "m"(*(__u16 *)self->mem));
+		EXPECT_EQ(i, bp_count(fd));
+	}
+}
+
+TEST_F(count, string_store_over_several_ranges_counts_in_each)
+{
+	unsigned long n = 64;
+	char *p = self->mem;
+	int fd[BP_SLOTS];
+
+	for (int i = 0; i < BP_SLOTS; i++) {
+		fd[i] = bp_open_w(self->mem + 8 + 12 * i, 1);
+		ASSERT_GE(fd[i], 0);
+	}
+	asm volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(1) : "memory");
+	EXPECT_EQ(0UL, n);
+	for (int i = 0; i < BP_SLOTS; i++)
+		EXPECT_EQ(1, bp_count(fd[i]));
+	EXPECT_EQ(1, self->mem[63]);
 }
 
 /* One hit, for the iteration that accesses the byte. */

@@ -346,6 +346,39 @@ TEST_F(object, range_of_a_cpu_can_be_modified_to_each_other)
 	bp_unpin();
 }
 
+/* Ranges may have pieces in common, but not their addresses. */
+TEST_F(object, hit_has_the_address_to_which_the_event_was_modified)
+{
+	struct perf_event_attr attr = range_attr(self, 0);
+	union bp_record rec;
+	struct bp_ring ring;
+	int fd;
+
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_ADDR;
+	fd = bp_open(&attr, 0, -1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, bp_ring_map(&ring, fd, 2, PROT_READ | PROT_WRITE));
+	for (int i = 0; i < NR_RANGES * NR_RANGES; i++) {
+		int from = i / NR_RANGES, to = i % NR_RANGES;
+
+		move_to(self, &attr, from);
+		ASSERT_EQ(0, bp_modify(fd, &attr));
+		move_to(self, &attr, to);
+		ASSERT_EQ(0, bp_modify(fd, &attr));
+		for (unsigned int at = 0; at < ranges[to].len; at++) {
+			bp_store((char *)(unsigned long)attr.bp_addr + at, 1);
+			ASSERT_TRUE(bp_ring_next(&ring, &rec));
+			EXPECT_EQ(attr.bp_addr, rec.u64[1]) {
+				TH_LOG("byte %u of %u at %u, after %u at %u", at, ranges[to].len,
+				       ranges[to].offset, ranges[from].len, ranges[from].offset);
+			}
+		}
+	}
+	bp_ring_unmap(&ring);
+	close(fd);
+}
+
 TEST_F(object, modify_without_enough_registers_changes_nothing)
 {
 	struct perf_event_attr attr = range_attr(self, 0);
@@ -582,13 +615,18 @@ static int share(struct __test_metadata *_metadata, int fd)
 	return r.enabled ? r.running * 100 / r.enabled : 0;
 }
 
-static int open_flexible(FIXTURE_DATA(object) *self, int i, int group)
+static int open_flexible_on(FIXTURE_DATA(object) *self, int i, pid_t pid, int cpu, int group)
 {
 	struct perf_event_attr attr = range_attr(self, i);
 
 	attr.config = BP_FLEXIBLE;
 	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	return bp_open_group(&attr, 0, -1, group, 0);
+	return bp_open_group(&attr, pid, cpu, group, 0);
+}
+
+static int open_flexible(FIXTURE_DATA(object) *self, int i, int group)
+{
+	return open_flexible_on(self, i, 0, -1, group);
 }
 
 TEST_F(object, flexible_ranges_take_turns)
@@ -632,6 +670,34 @@ TEST_F(object, flexible_range_waits_for_all_of_its_registers)
 	bp_store(self->mem + ranges[4].offset + ranges[4].len - 4, 8);
 	EXPECT_TRUE(bp_read(fd, &now));
 	EXPECT_EQ(1, now.count);
+}
+
+/* Two ranges of two pieces need four registers at the same time, of which three are left. */
+TEST_F(object, group_that_finds_too_few_registers_evicts_none)
+{
+	int leader, member, other, held;
+	struct bp_reading r = { };
+
+	BP_NEED_ROOT();
+	if (max_piece > 8)
+		SKIP(return, "needs larger ranges with address masks");
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	held = bp_open_w(self->mem + 64, 8);
+	ASSERT_LE(0, held);
+	other = open_flexible_on(self, 0, -1, self->cpus.cpu[0], -1);
+	ASSERT_LE(0, other);
+	leader = open_flexible(self, 1, -1);
+	ASSERT_LE(0, leader);
+	member = open_flexible(self, 3, leader);
+	ASSERT_LE(0, member);
+	bp_spin(100);
+	EXPECT_LE(99, share(_metadata, other));
+	close(held);
+	bp_spin(100);
+	EXPECT_LT(10, share(_metadata, other));
+	EXPECT_TRUE(bp_read(leader, &r));
+	EXPECT_LT(0, r.running);
+	bp_unpin();
 }
 
 TEST_F(object, group_that_could_never_be_watched_is_refused)

@@ -582,7 +582,7 @@ TEST_F_TIMEOUT(ticks, many_execs_get_no_signal, 300)
 	ASSERT_EQ(0, pipe2(out, O_CLOEXEC));
 	for (int i = 0; i < nr; i++) {
 		image[i] = start_image(_metadata, out[1]);
-		if (i > nr / 3)
+		if (i >= nr / 3)
 			EXPECT_EQ(0, bp_enable(self->fd));
 	}
 	for (int i = 0; i < nr; i++)

@@ -24,6 +24,9 @@
 
 #include "bp_test.h"
 
+#ifndef TRAP_BRKPT
+#define TRAP_BRKPT		1
+#endif
 #ifndef TRAP_TRACE
 #define TRAP_TRACE		2
 #endif

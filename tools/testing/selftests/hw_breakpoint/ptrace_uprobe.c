@@ -5,14 +5,9 @@
  * uprobe. An instruction that the kernel emulates, such as push, is not tested: accesses
  * of the kernel hit no watchpoint of ptrace.
  */
-#include "ptrace_tracee.h"
+#include "ptrace_run.h"
 
-#define MAX_STOPS	3
-
-/*
- * Each instruction begins at insn_NAME, and the next one raises SIGILL, which ends a run.
- * The call writes to the stack, the others access *word.
- */
+/* The call writes to the stack, the others access *word. */
 extern const char insn_store[], insn_relative[], insn_load[], insn_indirect[], callee[];
 
 asm(".pushsection .text, \"ax\", @progbits\n"
@@ -36,74 +31,6 @@ __u64 word __aligned(8);
 static __u64 stack[64] __aligned(16);
 
 #define STACK_TOP	(stack + 63)
-
-/* ---- One run of an instruction ---- */
-
-/* What the debugger sees at a stop */
-struct stop {
-	int sig;
-	int code;
-	unsigned long addr;
-	unsigned long dr6;
-	unsigned long ip;
-	unsigned long sp;
-	unsigned long flags;
-	unsigned long rcx;
-	unsigned long pushed;
-};
-
-struct run {
-	int nr;
-	struct stop stop[MAX_STOPS];
-};
-
-static void record_stop(struct tracee *t, struct run *run, int sig)
-{
-	struct stop *stop = &run->stop[run->nr++];
-	struct user_regs_struct regs;
-	siginfo_t si = { };
-
-	ptrace(PTRACE_GETREGS, t->pid, 0, &regs);
-	ptrace(PTRACE_GETSIGINFO, t->pid, 0, &si);
-	*stop = (struct stop) {
-		.sig		= sig,
-		.code		= si.si_code,
-		.addr		= (unsigned long)si.si_addr,
-		.dr6		= dr_peek(t, 6),
-		.ip		= regs.rip,
-		.sp		= regs.rsp,
-		.flags		= regs.eflags,
-		.rcx		= regs.rcx,
-		.pushed		= ptrace(PTRACE_PEEKDATA, t->pid, STACK_TOP - 1, 0),
-	};
-}
-
-/* Executes the instruction with @request, and then continues to the SIGILL behind it. */
-static struct run run_insn(struct tracee *t, const char *insn, int request)
-{
-	struct user_regs_struct regs;
-	struct run run = { };
-	int sig;
-
-	ptrace(PTRACE_GETREGS, t->pid, 0, &regs);
-	regs.orig_rax = -1;
-	regs.rip = (unsigned long)insn;
-	regs.rsp = (unsigned long)STACK_TOP;
-	regs.rdi = (unsigned long)&word;
-	regs.rax = (unsigned long)callee;
-	regs.rcx = 0;
-	regs.eflags = 0x202;
-	ptrace(PTRACE_SETREGS, t->pid, 0, &regs);
-	do {
-		sig = tracee_resume(t, request, 0);
-		if (sig < 0)
-			break;
-		record_stop(t, &run, sig);
-		request = PTRACE_CONT;
-	} while (sig != SIGILL && run.nr < MAX_STOPS);
-
-	return run;
-}
 
 /* ---- The uprobe ---- */
 
@@ -185,17 +112,7 @@ FIXTURE_SETUP(uprobe)
 	if (access("/sys/bus/event_source/devices/uprobe/type", R_OK))
 		SKIP(return, "no uprobes in this kernel");
 
-	fflush(NULL);
-	self->t.pid = fork();
-	ASSERT_LE(0, self->t.pid);
-	if (!self->t.pid) {
-		ptrace(PTRACE_TRACEME, 0, 0, 0);
-		tracee_stop();
-		_exit(1);
-	}
-	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, 0));
-	ASSERT_TRUE(WIFSTOPPED(self->t.status));
-	ASSERT_EQ(0, ptrace(PTRACE_SETOPTIONS, self->t.pid, 0, PTRACE_O_EXITKILL));
+	ASSERT_TRUE(run_spawn(&self->t));
 }
 
 FIXTURE_TEARDOWN(uprobe)
@@ -215,12 +132,17 @@ static int watch(struct tracee *t, const void *addr, enum dr7_rw rw)
 static struct run compare_runs(struct __test_metadata *_metadata, FIXTURE_DATA(uprobe) *self,
 			       const char *insn, int request)
 {
+	struct operands ops = {
+		.rsp	= STACK_TOP,
+		.rdi	= &word,
+		.rax	= (unsigned long)callee,
+	};
 	struct run without, with;
 
-	without = run_insn(&self->t, insn, request);
+	without = run_insn(&self->t, insn, ops, request);
 	self->fd = open_uprobe(self->t.pid, insn);
 	EXPECT_LE(0, self->fd);
-	with = run_insn(&self->t, insn, request);
+	with = run_insn(&self->t, insn, ops, request);
 	EXPECT_EQ(1, bp_count(self->fd));
 
 	EXPECT_EQ(without.nr, with.nr);

@@ -39,7 +39,7 @@ slots_show_a_breakpoint_of_perf()
 trace_finds_the_writer_of_a_variable_of_the_kernel()
 {
 	run timeout 60 hwbp trace -n 5 w@jiffies
-	expect ' value=0x[0-9a-f]*  [a-z0-9_]*+0x' '^5 hits$'
+	expect ' -> 0x[0-9a-f]*  [a-z0-9_]*+0x' '^5 hits$'
 }
 
 page_of_the_manual_is_installed()

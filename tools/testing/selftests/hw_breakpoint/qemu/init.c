@@ -301,9 +301,21 @@ static void open_console(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
+/* The kernel puts NAME=value of its command line into the environment. */
+static void keep_parameters_of_tests(void)
+{
+	char **keep = environ, **p;
+
+	for (p = environ; *p; p++) {
+		if (!strncmp(*p, "BP_", 3))
+			*keep++ = *p;
+	}
+	*keep = NULL;
+}
+
 static void set_environment(void)
 {
-	clearenv();
+	keep_parameters_of_tests();
 	setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin", 1);
 	setenv("HOME", "/root", 1);
 	setenv("TMPDIR", "/tmp", 1);
