@@ -13,7 +13,7 @@ MAKEFLAGS += --no-print-directory
 # builds of several checkouts.
 JOBS ?= $(shell nproc)
 VMS ?= 2
-export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED APPEND CONFIG SEND ENFORCE
+export LINUX JOBS BUILD_LOCK KEEP_TREE FULL ONLY REPEAT SEED APPEND CONFIG SEND
 ifneq ($(filter command environment,$(firstword $(origin CC))),)
 export CC
 endif
@@ -343,5 +343,5 @@ help-all:
 #: APPEND=words       make test: more for the kernel command line; tests find BP_NAME=value in
 #:                    their environment
 #: SEED=n             make test: repeat a run with the seed that it printed
-#: ENFORCE=1          check, export, lint: a number above patches/limits is an error
+#: ENFORCE=           check, export, lint: a number above patches/limits is a warning
 #: FULL=1             make test: all suites also on the debug kernel and with 2 CPUs

@@ -470,9 +470,15 @@ static bool is_watched(struct trace_wprobe *tw, unsigned long addr,
 
 	for_each_slot(slot, tw) {
 		owner = owner_of(slot);
-		if (owner && !(owner & SLOT_BUSY) && READ_ONCE(slot->addr) == addr &&
-		    (!watch || join(slot, owner, watch)))
+		if (!owner || owner & SLOT_BUSY || READ_ONCE(slot->addr) != addr)
+			continue;
+		if (!watch)
 			return true;
+		if (join(slot, owner, watch)) {
+			/* This CPU may be about to follow: it does, before the function runs. */
+			modify_wide_hw_breakpoint_local(slot->events, addr, &addr);
+			return true;
+		}
 	}
 
 	return false;

@@ -32,10 +32,7 @@ other)
 	set -- -name '*wprobe*.tc' ;;
 esac
 # A kernel with lockdep is slow, and prints the same. Errors of the syntax stay: kmemleak
-# looks at what they leave. The times of slots and windows are too short there.
+# looks at what they leave. The times of slots are too short there.
 [ ! -e /proc/lockdep ] || set -- "$@" ! -name '*hwbp*' ! -name '*console*' ! -name '*_hits*' \
-	! -name '*-slots.tc' ! -name '*-window.tc' ! -name '*-late-completion.tc' \
-	! -name '*crowd*'
-# The test of hwbp trace expects the output that hwbp had before it showed old and new values.
-set -- "$@" ! -name '*wprobe-hwbp.tc'
+	! -name '*-slots.tc'
 exec ./ftracetest --ktap -v $(find test.d "$@" | sort)

@@ -173,6 +173,20 @@ TEST_F(object, load_counts_once_exactly_if_it_overlaps)
 
 /* ----------------------------------------------------------------- records, signals */
 
+/* Opens an event of this thread, each of whose hits is a record with the address. */
+static int open_sampled(struct __test_metadata *_metadata, struct perf_event_attr *attr,
+			struct bp_ring *ring)
+{
+	int fd;
+
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_ADDR;
+	fd = bp_open(attr, 0, -1);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, bp_ring_map(ring, fd, 2, PROT_READ | PROT_WRITE));
+	return fd;
+}
+
 /* One store of 8 bytes hits two or three of the pieces. */
 TEST_F(object, one_instruction_is_one_record_with_the_address_of_the_range)
 {
@@ -182,13 +196,8 @@ TEST_F(object, one_instruction_is_one_record_with_the_address_of_the_range)
 
 	for (int i = 0; i < NR_RANGES; i++) {
 		struct perf_event_attr attr = range_attr(self, i);
-		int fd;
+		int fd = open_sampled(_metadata, &attr, &ring);
 
-		attr.sample_period = 1;
-		attr.sample_type = PERF_SAMPLE_ADDR;
-		fd = bp_open(&attr, 0, -1);
-		ASSERT_LE(0, fd);
-		ASSERT_EQ(0, bp_ring_map(&ring, fd, 2, PROT_READ | PROT_WRITE));
 		for (int k = 0; k < 10; k++)
 			bp_store(self->mem + COMMON - 4 + k % 2 * 4, 8);
 		for (nr = 0; bp_ring_next(&ring, &rec); nr++) {
@@ -352,13 +361,8 @@ TEST_F(object, hit_has_the_address_to_which_the_event_was_modified)
 	struct perf_event_attr attr = range_attr(self, 0);
 	union bp_record rec;
 	struct bp_ring ring;
-	int fd;
+	int fd = open_sampled(_metadata, &attr, &ring);
 
-	attr.sample_period = 1;
-	attr.sample_type = PERF_SAMPLE_ADDR;
-	fd = bp_open(&attr, 0, -1);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, bp_ring_map(&ring, fd, 2, PROT_READ | PROT_WRITE));
 	for (int i = 0; i < NR_RANGES * NR_RANGES; i++) {
 		int from = i / NR_RANGES, to = i % NR_RANGES;
 

@@ -14,6 +14,7 @@
 #include <sys/user.h>
 
 #include "random.h"
+#include "random_notes.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	7200
@@ -27,8 +28,6 @@
 #define SYSCTL		"/proc/sys/kernel/"
 #define NR_LINES	128
 #define LINE_SIZE	200
-#define NR_NOTES	24
-#define NOTE_SIZE	160
 
 #define SAMPLE_TYPE	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | \
 			 PERF_SAMPLE_CPU)
@@ -61,40 +60,14 @@ FIXTURE(random)
 {
 	struct wide wide[BP_SLOTS];
 	struct model m;
-	unsigned int seed, state;
-	bool faults, trace;
+	struct dice dice;
+	bool faults;
 	int nth_fd;
 	bool begun;
 	int group[NR_GROUPS];
-	char note[NR_NOTES][NOTE_SIZE];
-	unsigned int nr_notes;
 };
 
-/* Below @n */
-static unsigned int pick(FIXTURE_DATA(random) *self, unsigned int n)
-{
-	return ((bp_random(&self->state) & 0xffff) * n) >> 16;
-}
-
-static bool one_in(FIXTURE_DATA(random) *self, unsigned int n)
-{
-	return !pick(self, n);
-}
-
 /* ---- What is printed about a failure ---- */
-
-static char *next_note(FIXTURE_DATA(random) *self)
-{
-	return self->note[self->nr_notes++ % NR_NOTES];
-}
-
-#define note(self, ...)							\
-	do {								\
-		char *text = next_note(self);				\
-		snprintf(text, NOTE_SIZE, __VA_ARGS__);			\
-		if ((self)->trace)					\
-			fprintf(stderr, "%u: %s\n", (self)->nr_notes, text); \
-	} while (0)
 
 static void print_event(struct __test_metadata *_metadata, const struct event *e, int n)
 {
@@ -122,12 +95,10 @@ static void print_model(struct __test_metadata *_metadata, const struct model *m
 
 static void print_notes(struct __test_metadata *_metadata, FIXTURE_DATA(random) *self)
 {
-	unsigned int first = self->nr_notes > NR_NOTES ? self->nr_notes - NR_NOTES : 0;
-
-	for (unsigned int i = first; i < self->nr_notes; i++)
-		TH_LOG("operation %u: %s", i, self->note[i % NR_NOTES]);
+	dice_print(_metadata, &self->dice);
+	if (self->faults)
+		TH_LOG("with BP_FAULTS=1");
 	print_model(_metadata, &self->m);
-	TH_LOG("BP_SEED=%u%s repeats this", self->seed, self->faults ? " BP_FAULTS=1" : "");
 }
 
 static int number_of(FIXTURE_DATA(random) *self, const struct event *e)
@@ -495,7 +466,7 @@ static void do_garbage(FIXTURE_DATA(random) *self)
 	pick_scope(self, &e);
 	pick_bits(self, &e);
 	for (int i = pick(self, 4); i >= 0; i--)
-		bytes[8 + pick(self, sizeof(e.attr) - 8)] = bp_random(&self->state);
+		bytes[8 + pick(self, sizeof(e.attr) - 8)] = bp_random(&self->dice.state);
 	/* A signal, or many hits on the way, would need a model of their own. */
 	e.attr.sigtrap = 0;
 	e.attr.disabled = 1;
@@ -791,7 +762,7 @@ static void do_access(struct __test_metadata *_metadata, FIXTURE_DATA(random) *s
 		.times		= 1 + pick(self, 3),
 		.is_load	= one_in(self, 3),
 		.cpu		= pick_cpu(self),
-		.value		= bp_random(&self->state) & 0x0101,
+		.value		= bp_random(&self->dice.state) & 0x0101,
 		.size		= 1U << pick(self, 4),
 	};
 
@@ -1600,9 +1571,9 @@ FIXTURE_SETUP(random)
 	char text[96];
 
 	BP_NEED_ROOT();
-	self->seed = parameter("BP_SEED", bp_now(CLOCK_MONOTONIC) / 1000);
+	self->dice.seed = parameter("BP_SEED", bp_now(CLOCK_MONOTONIC) / 1000);
 	self->faults = parameter("BP_FAULTS", 0);
-	self->trace = parameter("BP_TRACE", 0);
+	self->dice.trace = parameter("BP_TRACE", 0);
 	if (self->faults) {
 		self->nth_fd = allow_faults();
 		ASSERT_LE(0, self->nth_fd);
@@ -1655,11 +1626,10 @@ TEST_F(random, the_kernel_does_what_the_model_does)
 	unsigned int operations = parameter("BP_OPERATIONS", OPERATIONS);
 	long slab = 0;
 
-	for (unsigned int s = 0; s < sequences; s++, self->seed++) {
+	for (unsigned int s = 0; s < sequences; s++, self->dice.seed++) {
 		if (s == sequences / 4)
 			slab = slab_memory();
-		self->state = self->seed;
-		self->nr_notes = 0;
+		dice_begin(&self->dice);
 		begin(self);
 		for (unsigned int n = 0; n < operations; n++) {
 			do_one(_metadata, self);

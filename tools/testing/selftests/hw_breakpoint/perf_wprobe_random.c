@@ -12,7 +12,7 @@
  */
 #include <sys/mman.h>
 
-#include "bp_test.h"
+#include "random_notes.h"
 
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	7200
@@ -25,9 +25,6 @@
 #define SET_FILE	TRACEFS "events/random/set/trigger"
 #define CLEAR_FILE	TRACEFS "events/random/clear/trigger"
 #define CLAIMS_FILE	"/sys/kernel/debug/hw_breakpoint/slots"
-
-#define NR_NOTES	24
-#define NOTE_SIZE	128
 
 /* Numbers that a write to the sysctl stores once, and two values of each */
 static const struct {
@@ -79,7 +76,7 @@ struct trigger {
 FIXTURE(random)
 {
 	struct bp_cpus cpus;
-	unsigned int seed, state;
+	struct dice dice;
 	/* The event with triggers */
 	bool defined, enabled, records, changed;
 	unsigned int slots, used;
@@ -95,54 +92,13 @@ FIXTURE(random)
 	int held[BP_SLOTS];
 	int nr_held;
 	int pipe;
-	char note[NR_NOTES][NOTE_SIZE];
-	unsigned int nr_notes;
 };
-
-static unsigned int pick(FIXTURE_DATA(random) *self, unsigned int n)
-{
-	return ((bp_random(&self->state) & 0xffff) * n) >> 16;
-}
-
-static bool one_in(FIXTURE_DATA(random) *self, unsigned int n)
-{
-	return !pick(self, n);
-}
-
-static char *next_note(FIXTURE_DATA(random) *self)
-{
-	return self->note[self->nr_notes++ % NR_NOTES];
-}
-
-#define note(self, ...)		snprintf(next_note(self), NOTE_SIZE, __VA_ARGS__)
-
-static void print_notes(struct __test_metadata *_metadata, FIXTURE_DATA(random) *self)
-{
-	unsigned int first = self->nr_notes > NR_NOTES ? self->nr_notes - NR_NOTES : 0;
-
-	for (unsigned int i = first; i < self->nr_notes; i++)
-		TH_LOG("operation %u: %s", i, self->note[i % NR_NOTES]);
-	TH_LOG("BP_SEED=%u repeats this", self->seed);
-}
 
 /* ---- Files ---- */
 
-static int append(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-	int err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
 static int define(const char *text)
 {
-	return append(TRACEFS "dynamic_events", text);
+	return bp_write_file(TRACEFS "dynamic_events", text);
 }
 
 static int set_enable(const char *name, bool enable)
@@ -349,7 +305,7 @@ static void do_set_trigger(struct __test_metadata *_metadata, FIXTURE_DATA(rando
 		want = -EEXIST;
 	else if (!has_claim(self) && !fits(self, self->slots))
 		want = -ENOSPC;
-	err = append(SET_FILE, text);
+	err = bp_write_file(SET_FILE, text);
 	note(self, "%s: %d", text, err);
 	EXPECT_EQ(want, err);
 	if (err)
@@ -370,7 +326,7 @@ static void do_clear_trigger(struct __test_metadata *_metadata, FIXTURE_DATA(ran
 	if (new.of_field)
 		strcat(text, ":ptr");
 	pick_count(self, text, &new);
-	err = append(CLEAR_FILE, text);
+	err = bp_write_file(CLEAR_FILE, text);
 	note(self, "%s: %d", text, err);
 	EXPECT_EQ(0, err);
 	if (!err)
@@ -383,7 +339,7 @@ static int remove_clear(FIXTURE_DATA(random) *self)
 		return 0;
 	self->clear.exists = false;
 	note(self, "remove clear_wprobe");
-	return append(CLEAR_FILE, self->clear.of_field ? "!clear_wprobe:random:ptr" :
+	return bp_write_file(CLEAR_FILE, self->clear.of_field ? "!clear_wprobe:random:ptr" :
 						  "!clear_wprobe:random");
 }
 
@@ -396,7 +352,7 @@ static int remove_triggers(FIXTURE_DATA(random) *self)
 		return err;
 	self->set.exists = false;
 	note(self, "remove set_wprobe");
-	err = append(SET_FILE, "!set_wprobe:random") ?: err;
+	err = bp_write_file(SET_FILE, "!set_wprobe:random") ?: err;
 	if (self->enabled)
 		err = set_enable(names[0], false) ?: err;
 	self->enabled = false;
@@ -579,7 +535,7 @@ FIXTURE_SETUP(random)
 
 	BP_NEED_ROOT();
 	self->cpus = bp_online_cpus();
-	self->seed = seed ? strtoul(seed, NULL, 0) : bp_now(CLOCK_MONOTONIC) / 1000;
+	self->dice.seed = seed ? strtoul(seed, NULL, 0) : bp_now(CLOCK_MONOTONIC) / 1000;
 	for (int i = 0; i < NR_NUMBERS; i++) {
 		self->addr[i] = (unsigned long)bp_ksym(numbers[i].symbol);
 		ASSERT_NE(0, self->addr[i]);
@@ -626,14 +582,13 @@ TEST_F(random, commands_do_what_the_model_does)
 	const char *text = getenv("BP_SEQUENCES");
 	int sequences = text ? atoi(text) : SEQUENCES;
 
-	for (int s = 0; s < sequences; s++, self->seed++) {
-		self->state = self->seed;
-		self->nr_notes = 0;
+	for (int s = 0; s < sequences; s++, self->dice.seed++) {
+		dice_begin(&self->dice);
 		for (int n = 0; n < OPERATIONS; n++) {
 			do_one(_metadata, self);
 			check(_metadata, self);
 			if (!__test_passed(_metadata)) {
-				print_notes(_metadata, self);
+				dice_print(_metadata, &self->dice);
 				return;
 			}
 		}
