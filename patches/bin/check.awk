@@ -34,6 +34,8 @@ function message_line() {
 		fault("line " line " of the message would end it in a mail: " $0)
 	else if (/^Overlay: /)
 		overlay_path(substr($0, 10))
+	else if (/^Replaces: /)
+		replaced_path($2, $3)
 	else if (/^Remove: /)
 		remove_path(substr($0, 9))
 	else if (/[ \t]$/)
@@ -47,6 +49,11 @@ function overlay_path(path) {
 	if ((path in removed) && removed[path] == patch)
 		fault("Overlay: " path ": removed by the same patch")
 	overlay[path] = patch
+}
+
+function replaced_path(blob, path) {
+	if (NF != 3 || blob !~ /^[0-9a-f]+$/ || overlay[path] != patch)
+		fault($0 ": not a blob of the base and a file that is Overlay: here")
 }
 
 function remove_path(path) {
@@ -73,9 +80,6 @@ function hunk_line() {
 
 function finish() {
 	for (; n; n--) {
-		if (hooks[n] in overlay)
-			fault(hooks[n] ": a hook in an overlay file after " overlay[hooks[n]] \
-				", which says what it becomes")
 		if (hooks[n] in removed)
 			fault(hooks[n] ": a hook in a file that " removed[hooks[n]] " removes")
 	}
