@@ -47,9 +47,10 @@ STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test quick bench \
-	bench-tools sizes baseline lint bisect arm64 docs clean distclean help help-all dist deps-tour \
+	bench-tools picture sizes baseline lint bisect arm64 matrix docs clean distclean help \
+	help-all dist deps-tour \
 	deps-test out/bzImage out/debug/bzImage out/base/bzImage build/base-src deb test-bochs \
-	test-debian test-clients test-base
+	test-arm64 baseline-arm64 out/arm64/Image out/arm64base/Image test-debian test-clients test-base
 
 all: out/bzImage
 
@@ -93,7 +94,8 @@ deps-btf:
 out/btf/bzImage: tree deps-btf
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/btf $@ $(PLAIN) $(QEMU)/btf.config $(OURS)
 
-# With KVM, for the test of breakpoints beside those of guests: make test KERNEL=kvm
+# With KVM, for the test of breakpoints beside those of guests, and with Yama and lockdown,
+# for what hwbp says of them: make test KERNEL=kvm
 .PHONY: out/kvm/bzImage
 out/kvm/bzImage: tree
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/kvm $@ $(PLAIN) $(QEMU)/kvm.config $(OURS)
@@ -118,7 +120,7 @@ deps-test:
 	@$(BIN)/emulator
 
 root: deps-test tree
-	@$(STEP) bash -c '. $(BIN)/lib; $(QEMU)/mkroot $(ROOT_FS) && note_spent root'
+	@$(STEP) bash -c '. $(BIN)/lib; $(QEMU)/mkroot $(if $(filter kvm,$(KERNELS)),--kvm) $(ROOT_FS) && note_spent root'
 
 # The tour needs no test, so it does not need the libraries for programs of other ABIs.
 run: deps-tour out/bzImage
@@ -164,6 +166,34 @@ test-bochs: deps-test $(foreach k,$(or $(KERNEL),plain),$(IMAGE_$k)) root
 	@$(BIN)/deps bochs
 	@VMS=$(VMS) $(STEP) $(BIN)/test out/test-bochs $(TESTS_BOCHS)
 
+# The generic code with the backend of another architecture, which has none of the optional
+# functions. The emulator is QEMU; the root has only what compiles for that architecture.
+CROSS := ARCH=arm64 CROSS_COMPILE=$(or $(CROSS_COMPILE),aarch64-linux-gnu-)
+out/arm64/Image: tree
+	@env -u CC $(CROSS) LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/arm64-plain \
+		$@ $(QEMU)/arm64.config $(QEMU)/ours-arm64.config $(EXTRA_CONFIG)
+
+out/arm64base/Image: build/base-src
+	@env -u CC $(CROSS) $(STEP) $(BIN)/kernel build/base-src build/obj/arm64-base $@ \
+		$(QEMU)/arm64.config $(EXTRA_CONFIG)
+
+.PHONY: deps-arm64 root-arm64
+deps-arm64:
+	@$(BIN)/deps build arm64 test-arm64
+	@$(BIN)/emulator arm64
+
+root-arm64: deps-arm64 tree
+	@$(STEP) $(QEMU)/mkroot --arch arm64 build/root-arm64
+
+WITH_QEMU_ARM64 = QEMU_SYSTEM=$$($(BIN)/emulator --print arm64)
+test-arm64: forget-spent deps-arm64 out/arm64/Image root-arm64
+	@VMS=$(VMS) $(WITH_QEMU_ARM64) $(STEP) $(BIN)/test out/test-arm64 arm64-$(or $(CPUS),4)
+
+# Record the results of the stock tests on the unpatched kernel of arm64.
+baseline-arm64: deps-arm64 out/arm64base/Image root-arm64
+	@VMS=$(VMS) $(WITH_QEMU_ARM64) $(STEP) $(BIN)/test out/baseline-arm64 arm64base-4 || true
+	@$(QEMU)/verdict --baseline-write out/baseline-arm64/arm64base-4
+
 # Before a commit: KUnit, and the suites that test the files that were changed.
 quick:
 	@$(MAKE) test KERNEL=plain CPUS=2 ONLY="$$($(BIN)/quick $(SINCE))"
@@ -186,6 +216,11 @@ bench: out/bzImage out/base/bzImage root
 bench-tools: out/bzImage root
 	@$(WITH_QEMU) $(QEMU)/bench_tools --kernel out/bzImage --root $(ROOT_FS) \
 		--out out/bench-tools $(if $(DOC),--doc README.md)
+
+# The picture of README.md, from a run in the VM
+picture: out/bzImage root
+	@mkdir -p images
+	@$(WITH_QEMU) $(BIN)/picture out/bzImage $(ROOT_FS) images/hwbp-watch.svg
 
 # What threads, processes and events take that use no breakpoint
 sizes: out/bzImage out/base/bzImage
@@ -259,6 +294,10 @@ arm64: tree
 	@$(BIN)/deps build arm64
 	@$(BIN)/arm64
 
+# Other configurations of x86
+matrix: deps-test tree
+	@$(WITH_QEMU) $(STEP) $(BIN)/matrix $(if $(COMPILE),--compile) $(ROWS)
+
 # The pages that the series adds or changes
 docs: tree
 	@$(BIN)/deps docs
@@ -302,12 +341,16 @@ help-all:
 #: make root      stage the files of the machines in build/root
 #: make test-bochs    only the tests of the debug registers, in Bochs, another emulator;
 #:                ONLY=, KERNEL=, REPEAT= and SEED= as with make test
+#: make test-arm64    the tests of the generic code and of ptrace on an arm64 kernel;
+#:                ONLY=, CPUS=, REPEAT= and SEED= as with make test; baseline-arm64 records the
+#:                results of the stock tests on the unpatched kernel
 #: make bench     instructions and register writes per operation, next to the unpatched
 #:                kernel; fails if one exceeds its limit; DOC=1 writes the page,
 #:                RECORD=1 records the costs on the unpatched kernel for make test
 #: make bench-tools   cost of a watched write under hwbp, gdb, perf and bpftrace, as far as
 #:                they are installed; WRITES=n: number of writes (1000000); DOC=1 writes
 #:                the table of README.md
+#: make picture   draw a run of hwbp watch as images/hwbp-watch.svg, for README.md
 #: make sizes     bytes of a thread, process and event, next to the unpatched kernel
 #: make baseline  record which stock tests pass on the unpatched kernel
 #: make deps-test     install what the tests need; each target does this, too
@@ -329,6 +372,9 @@ help-all:
 #: make bisect    build each commit, boot and test the first and last; BOOT_ALL=1: boot
 #:                and test each; what passed is not repeated
 #: make arm64     cross-build before and after the layer is replaced, and the end
+#: make matrix    build, boot and test other x86 kernels, such as 32-bit, one CPU, PREEMPT_RT
+#:                and KCSAN; compile with clang and for allmodconfig; ends with a table;
+#:                ROWS="i386 rt": some of them; COMPILE=1: only the files of the series
 #: make clean     remove what was built; distclean: the kernel tree, too
 #:
 #: LINUX=path         base tree or tarball (6.12.y, or that of BASE=)
@@ -339,7 +385,8 @@ help-all:
 #: JOBS=n VMS=n       jobs of a kernel build, virtual machines at a time
 #: CC=compiler        compiler of the kernels; ACCEL=kvm: use KVM
 #: KERNEL=plain|debug|btf|kvm CPUS=n REPEAT=k   make test: kernel, number of CPUs,
-#:                    number of runs; btf: plain with BTF, needs pahole; kvm: with KVM
+#:                    number of runs; btf: plain with BTF, needs pahole; kvm: with KVM,
+#:                    Yama and lockdown
 #: APPEND=words       make test: more for the kernel command line; tests find BP_NAME=value in
 #:                    their environment
 #: SEED=n             make test: repeat a run with the seed that it printed

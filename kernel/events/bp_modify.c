@@ -126,15 +126,6 @@ static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cp
 	enable(bp, cpuctx, ctx);
 }
 
-/*
- * The event of a task that has exited changes, too: the threads that inherited it pass its
- * attributes on.
- */
-static void change_event(struct perf_event *bp, struct bp_change *change)
-{
-	event_function_call(bp, change_in_context, change);
-}
-
 static void init_change(struct bp_change *change, const struct perf_event_attr *attr)
 {
 	change->attr = attr;
@@ -309,7 +300,7 @@ static void change_child(struct perf_event *bp, struct bp_change *change)
 {
 	if (!bp_can_change() && WARN_ON_ONCE(bp_parse(bp, change->attr, &change->hw)))
 		return;
-	change_event(bp, change);
+	event_function_call(bp, change_in_context, change);
 }
 
 static void prepare_enabling(struct perf_event *event)
@@ -339,7 +330,8 @@ static int change_family(struct perf_event *event, struct bp_change *change)
 	if (err)
 		return err;
 
-	change_event(event, change);
+	/* Also if its task has exited: threads that inherited it pass its attributes on. */
+	event_function_call(event, change_in_context, change);
 	list_for_each_entry(child, &event->child_list, child_list)
 		change_child(child, change);
 	if (unlikely(change->other_registers))

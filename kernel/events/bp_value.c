@@ -438,16 +438,11 @@ static void look_at_task(struct bp_value *value, struct task_struct *task)
 	set_value(value, known ? now : NULL, exec_id);
 }
 
-static void look_at_kernel(struct bp_value *value)
+void bp_value_look(struct bp_value *value)
 {
 	u64 now[BP_VALUE_WORDS] = { };
 
 	set_value(value, read_kernel(now, value->addr, value->len) ? now : NULL, 0);
-}
-
-void bp_value_look(struct bp_value *value)
-{
-	look_at_kernel(value);
 }
 
 void bp_value_follow(struct bp_value *value, unsigned long addr)
@@ -477,7 +472,7 @@ void bp_value_follow(struct bp_value *value, unsigned long addr)
 static void look(struct bp_value *value, struct task_struct *task)
 {
 	if (!is_user_address(value->addr))
-		look_at_kernel(value);
+		bp_value_look(value);
 	else if (task)
 		look_at_task(value, task);
 }

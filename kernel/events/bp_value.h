@@ -254,7 +254,7 @@ void bp_value_put(struct bp_value *value);
  */
 void bp_value_share(struct perf_event *bp, struct bp_value *value);
 
-/* Look at the object of the chain of a kernel-wide set. Process context. */
+/* Look at an object at kernel addresses. Process context. */
 void bp_value_look(struct bp_value *value);
 
 /**

@@ -538,17 +538,10 @@ int __init init_hw_breakpoint(void)
  * accessed.
  */
 static unsigned long bp_check_word __initdata;
-static unsigned int bp_check_hits __initdata;
-
-static void __init bp_check_hit(struct perf_event *bp,
-				struct perf_sample_data *data,
-				struct pt_regs *regs)
-{
-	bp_check_hits++;
-}
 
 static int __init bp_check(void)
 {
+	u64 hits = 0, enabled, running;
 	struct perf_event_attr attr;
 	struct perf_event *bp;
 
@@ -560,19 +553,20 @@ static int __init bp_check(void)
 	attr.bp_len = sizeof(bp_check_word);
 	attr.bp_type = HW_BREAKPOINT_W;
 
+	/* No handler: arm and arm64 do not step over an access whose hit has one. */
 	migrate_disable();
-	bp = perf_event_create_kernel_counter(&attr, smp_processor_id(), NULL,
-					      bp_check_hit, NULL);
+	bp = perf_event_create_kernel_counter(&attr, smp_processor_id(), NULL, NULL, NULL);
 	if (!IS_ERR(bp)) {
 		WRITE_ONCE(bp_check_word, 1);
+		hits = perf_event_read_value(bp, &enabled, &running);
 		unregister_hw_breakpoint(bp);
 	}
 	migrate_enable();
 
-	bp_verified = bp_check_hits;
+	bp_verified = hits;
 	if (IS_ERR(bp))
 		pr_warn("cannot create test breakpoint: %pe\n", bp);
-	else if (!bp_check_hits)
+	else if (!hits)
 		pr_warn("debug registers do not work here: breakpoints never fire\n");
 	else
 		pr_info("breakpoints fire; registers per CPU: %u for instructions, %u for data%s\n",

@@ -254,6 +254,7 @@ static void a_malformed_breakpoint_is_refused(struct kunit *test)
 
 	/* A kernel address cannot be accessed in user mode. */
 	attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+	attr.bp_addr = (unsigned long)&bp_test_words[0];
 	attr.exclude_kernel = 1;
 	BP_TEST_EXPECT_REFUSED(test, -EINVAL,
 			       register_user_hw_breakpoint(&attr, bp_test_record_hit, NULL,

@@ -16,6 +16,7 @@
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 
@@ -183,6 +184,9 @@ struct perf_event_attr bp_test_watch(unsigned long *word, u32 type)
 	attr.bp_addr = (unsigned long)word;
 	attr.bp_len = sizeof(*word);
 	attr.bp_type = type;
+	/* arm and arm64 refuse kernel addresses for a task. Nothing is hit there, see above. */
+	if (!IS_ENABLED(CONFIG_X86))
+		attr.bp_addr = SZ_1M | (attr.bp_addr & (SZ_1M - 1));
 
 	return attr;
 }

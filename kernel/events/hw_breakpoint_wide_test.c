@@ -105,6 +105,7 @@ static void malformed_wide_breakpoint_on_a_full_cpu_is_einval(struct kunit *test
 		bp_test_expect_wide_refused(test, -EINVAL, attr, &hits);
 
 		attr = bp_test_watch(&bp_test_words[0], HW_BREAKPOINT_W);
+		attr.bp_addr = (unsigned long)&bp_test_words[0];
 		attr.exclude_kernel = 1;
 		bp_test_expect_wide_refused(test, -EINVAL, attr, &hits);
 
@@ -120,14 +121,16 @@ static void modify_user_hw_breakpoint_refuses_a_wide_member(struct kunit *test)
 	struct perf_event * __percpu *set;
 	struct bp_test_hits hits = { };
 	struct perf_event *member;
+	unsigned long old;
 	int err;
 
 	set = register_wide_hw_breakpoint(&attr, bp_test_record_hit, &hits);
 	KUNIT_ASSERT_FALSE(test, IS_ERR_PCPU(set));
 	member = *per_cpu_ptr(set, bp_test_last_cpu());
+	old = attr.bp_addr;
 	attr = bp_test_watch(&bp_test_words[1], HW_BREAKPOINT_W);
 	err = modify_user_hw_breakpoint(member, &attr);
-	KUNIT_EXPECT_EQ(test, member->attr.bp_addr, (unsigned long)&bp_test_words[0]);
+	KUNIT_EXPECT_EQ(test, member->attr.bp_addr, old);
 	unregister_wide_hw_breakpoint(set);
 	KUNIT_EXPECT_EQ(test, err, -EINVAL);
 }

@@ -70,7 +70,6 @@ u64 perf_mux_place(struct perf_event_groups *groups, struct perf_event *event)
 
 /*
  * If PERF_GROUP_MUX_BITS of the group have changed, move it to its new place in the tree.
- * While rotation is disabled, leave the move to perf_reorder_missed().
  */
 void __perf_group_reorder(struct perf_event *leader)
 {
@@ -85,10 +84,6 @@ void __perf_group_reorder(struct perf_event *leader)
 	mux = perf_group_mux_bits(leader);
 	if (mux == (leader->group_index & PERF_GROUP_MUX_BITS))
 		return;
-	if (ctx->rotate_disable) {
-		ctx->rotate_disable = PERF_REORDER_MISSED;
-		return;
-	}
 
 	perf_event_groups_delete(groups, leader);
 	perf_event_groups_insert(groups, leader, mux | ++groups->index);
@@ -105,33 +100,6 @@ void __perf_group_reorder(struct perf_event *leader)
 		 * others. Both need a rotation.
 		 */
 		epc->rotate_necessary |= perf_rotate_bit(leader);
-		perf_mux_hrtimer_restart(this_cpu_ptr(epc->pmu->cpu_pmu_context));
-	}
-}
-
-/*
- * Groups of @ctx, the context of current, were enabled or disabled while
- * rotation was disabled: PERF_EVENT_IOC_ENABLE of a family does not hold the
- * mutex of @ctx. They were not moved, so a walk may have ended at a disabled
- * group before it reached an enabled one: rotate at the next tick.
- */
-void perf_reorder_missed(struct perf_event_context *ctx)
-{
-	struct perf_event_pmu_context *epc;
-	struct perf_event *event;
-
-	lockdep_assert_held(&ctx->lock);
-
-	list_for_each_entry(event, &ctx->event_list, event_entry) {
-		if (event->group_leader != event)
-			continue;
-		__perf_group_reorder(event);
-		if (event->state != PERF_EVENT_STATE_INACTIVE ||
-		    !(ctx->is_active & EVENT_FLEXIBLE) ||
-		    (event->group_index & PERF_GROUP_MUX_BITS) != PERF_GROUP_MUX)
-			continue;
-		epc = event->pmu_ctx;
-		epc->rotate_necessary |= PERF_ROTATE_MUX;
 		perf_mux_hrtimer_restart(this_cpu_ptr(epc->pmu->cpu_pmu_context));
 	}
 }

@@ -792,18 +792,6 @@ void perf_process_close(struct perf_event *head)
 
 /* ---- Users ---- */
 
-void perf_process_lock(struct perf_event *event)
-{
-	if (event->process)
-		mutex_lock(&event->process->mutex);
-}
-
-void perf_process_unlock(struct perf_event *event)
-{
-	if (event->process)
-		mutex_unlock(&event->process->mutex);
-}
-
 void perf_process_period(struct perf_event *head, u64 value)
 {
 	struct perf_event *event;

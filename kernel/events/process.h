@@ -250,8 +250,17 @@ int perf_process_take_overflow(struct perf_event *event);
  * Keeps the groups of all CPUs unchanged; nothing for an event that is not of a process.
  * perf_process_used() stays true as long as any event has a process.
  */
-void perf_process_lock(struct perf_event *event);
-void perf_process_unlock(struct perf_event *event);
+static inline void perf_process_lock(struct perf_event *event)
+{
+	if (perf_process_used() && event->process)
+		mutex_lock(&event->process->mutex);
+}
+
+static inline void perf_process_unlock(struct perf_event *event)
+{
+	if (perf_process_used() && event->process)
+		mutex_unlock(&event->process->mutex);
+}
 
 /* Sets the BPF program of the members of a family to that of the head, NULL for none */
 void perf_process_set_bpf(struct perf_event *head, struct bpf_prog *prog);

@@ -109,11 +109,21 @@ static void set_sending(struct sigtrap_queue *queue, bool sending)
 	barrier();
 }
 
+bool __weak arch_hw_breakpoint_steps_over(void)
+{
+	return false;
+}
+
 /* The number of hits is limited, so all are sent with interrupts off. */
 static void send_hits(struct callback_head *work)
 {
 	struct sigtrap_queue *queue = container_of(work, struct sigtrap_queue, work);
 
+	if (arch_hw_breakpoint_steps_over()) {
+		queue->waits = true;
+		WRITE_ONCE(queue->added, 0);
+		return;
+	}
 	set_sending(queue, true);
 	WRITE_ONCE(queue->added, 0);
 	spin_lock_irq(siglock());

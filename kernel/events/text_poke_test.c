@@ -11,7 +11,7 @@
 #include "text_poke.h"
 
 #define MAX_LEN		(3 * TEXT_POKE_MAX + 100)
-#define SOMEWHERE	0xffffffff81000123UL
+#define SOMEWHERE	0x81000123UL
 
 struct world {
 	u8 old[MAX_LEN], new[MAX_LEN];

@@ -19,7 +19,7 @@
  * @out: output of text, NULL for JSON
  * @json: output of JSON
  * @bytes: for JSON, @before or @after: the values to be shown
- * @path: name of the member that is being compared
+ * @path: name of the member that is being compared, PATH_LEN bytes
  * @path_len: length of @path
  * @members: bit mask of the bytes that belong to members
  * @found: a member that differs was found
@@ -32,7 +32,7 @@ struct walk {
 	FILE *out;
 	struct json *json;
 	const uint8_t *bytes;
-	char path[PATH_LEN];
+	char *path;
 	size_t path_len;
 	uint32_t members;
 	bool found;
@@ -95,11 +95,11 @@ static size_t extend_path(struct walk *walk, const char *fmt, ...)
 	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(walk->path + before, sizeof(walk->path) - before, fmt, ap);
+	n = vsnprintf(walk->path + before, PATH_LEN - before, fmt, ap);
 	va_end(ap);
 	walk->path_len += n;
-	if (walk->path_len >= sizeof(walk->path))
-		walk->path_len = sizeof(walk->path) - 1;
+	if (walk->path_len >= PATH_LEN)
+		walk->path_len = PATH_LEN - 1;
 	return before;
 }
 
@@ -120,7 +120,7 @@ static void print_value(const struct walk *walk, const struct field *field, cons
 static void print_both(const struct walk *walk, const struct field *field)
 {
 	print_value(walk, field, walk->before);
-	fputs(" -> ", walk->out);
+	put_short(walk->out, " -> ");
 	print_value(walk, field, walk->after);
 }
 
@@ -267,7 +267,9 @@ static void compare_rest(struct walk *walk)
 static void compare_object(struct walk *walk, const struct field *object)
 {
 	bool in_parentheses = strchr("*(", *walk->loc->text);
+	char path[PATH_LEN];
 
+	walk->path = path;
 	extend_path(walk, "%s%s%s", in_parentheses ? "(" : "", walk->loc->text,
 		    in_parentheses ? ")" : "");
 	compare_aggregate(walk, NULL, object);
@@ -286,12 +288,13 @@ void change_print(FILE *out, const struct value_format *format, const struct loc
 	};
 	struct field object = change_object(loc);
 	bool whole = !is_aggregate(&object) || is_text(&walk, &object);
+	bool changed = differs(&walk, &object);
 
 	if (!before && !after)
 		fputc('?', out);
-	else if (differs(&walk, &object) && !whole)
+	else if (changed && !whole)
 		compare_object(&walk, &object);
-	else if (differs(&walk, &object))
+	else if (changed)
 		print_both(&walk, &object);
 	else if (whole || field_is_string(&object))
 		value_print(out, format, &object, after);

@@ -119,7 +119,6 @@ static void die_no_register(const struct events *ev, struct symbols *syms,
 	const struct holders_request req = {
 		.pid = t->pid,
 		.syms = syms,
-		.execute = ev->opt->access == ACCESS_X,
 		.flexible = ev->opt->flexible,
 		.need = registers_of(loc),
 	};
@@ -608,9 +607,8 @@ static const uint64_t *parse_regs(const uint64_t *p, uint64_t mask, struct user_
 {
 	unsigned int bit;
 
-	for (bit = 0; bit < 64; bit++) {
-		if (!(mask & 1ULL << bit))
-			continue;
+	for (; mask; mask &= mask - 1) {
+		bit = __builtin_ctzll(mask);
 		if (bit <= PERF_REG_X86_IP)
 			user->regs[bit] = *p++;
 		else

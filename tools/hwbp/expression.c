@@ -153,13 +153,22 @@ static void die_ambiguous(const struct expression *expr, const char *name,
 
 	for (i = 0; i < list->nr && i < MAX_CHOICES; i++) {
 		const struct symbol *sym = &list->entries[i];
-		bool same = false;
+		bool same = false, same_file = false;
 
-		/* The file is needed where the qualified name does not tell them apart. */
-		for (j = 0; j < list->nr; j++)
-			same |= j != i && !strcmp(list->entries[j].name, sym->name);
-		choices = xasprintf("%s%s%s%s%s", choices, i ? ", " : "", same ? sym->file : "",
-				    same ? ":" : "", sym->name);
+		/*
+		 * The file is needed where the qualified name does not tell them apart, and the
+		 * mangled name where both do not: destructors that free and that do not.
+		 */
+		for (j = 0; j < list->nr; j++) {
+			if (j == i || strcmp(list->entries[j].name, sym->name))
+				continue;
+			same = true;
+			same_file |= sym->mangled && !strcmp(list->entries[j].file, sym->file);
+		}
+		choices = xasprintf("%s%s%s%s%s", choices, i ? ", " : "",
+				    same && !same_file ? sym->file : "",
+				    same && !same_file ? ":" : "",
+				    same_file ? sym->mangled : sym->name);
 	}
 	die("%s: '%s' is ambiguous, there are %zu of that name: %s%s", expr->text, name, list->nr,
 	    choices, list->nr > MAX_CHOICES ? ", ..." : "");
@@ -297,7 +306,7 @@ static void die_no_member(const struct parser *parser, const struct value *value
 			  const char *name)
 {
 	Dwfl_Module *mod = value->symbol ? value->symbol->module : NULL;
-	char *missing = mod ? debuginfo_missing(mod, symbols_path(mod)) : NULL;
+	char *missing = mod ? debuginfo_missing(mod, symbols_path(mod)) : NULL, *similar;
 
 	if (!value->type)
 		die("%s: no debug information for '%s'%s%s (use an offset: %s+OFFSET:LEN)",
@@ -308,7 +317,9 @@ static void die_no_member(const struct parser *parser, const struct value *value
 		    done(parser), value->type->name);
 	if (value->type->declared)
 		die("%s: the members of %s are unknown", parser->expr->text, value->type->name);
-	die("%s: no member '%s' in %s", parser->expr->text, name, value->type->name);
+	similar = symbols_similar_members(value->type, name);
+	die("%s: no member '%s' in %s%s%s", parser->expr->text, name, value->type->name,
+	    similar ? ", but there is " : "", similar ? similar : "");
 }
 
 static bool parse_member(struct parser *parser, struct value *value)

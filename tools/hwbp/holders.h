@@ -12,14 +12,12 @@ struct symbols;
  * struct holders_request - a request for a register that has failed
  * @pid: the process, 0 for all CPUs
  * @syms: its symbols, or NULL
- * @execute: the request is for an instruction
  * @flexible: it is flexible
  * @need: number of registers
  */
 struct holders_request {
 	pid_t pid;
 	struct symbols *syms;
-	bool execute;
 	bool flexible;
 	unsigned int need;
 };

@@ -51,14 +51,13 @@ static bool is_plain(unsigned char c)
 
 static void put_text(FILE *out, const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text, *plain;
+	const unsigned char *p = (const unsigned char *)text;
 
 	putc_unlocked('"', out);
 	while (*p) {
-		for (plain = p; is_plain(*p); p++)
-			;
-		fwrite_unlocked(plain, 1, p - plain, out);
-		if (*p)
+		if (is_plain(*p))
+			putc_unlocked(*p++, out);
+		else
 			p += put_character(out, p);
 	}
 	putc_unlocked('"', out);
@@ -68,24 +67,24 @@ static void put_text(FILE *out, const char *text)
 static void put_key(struct json *json, const char *key)
 {
 	if (json->comma)
-		fputs_unlocked(", ", json->out);
+		put_short(json->out, ", ");
 	json->comma = true;
 	put_text(json->out, key);
-	fputs_unlocked(": ", json->out);
+	put_short(json->out, ": ");
 }
 
 struct json json_begin(FILE *out, const char *type)
 {
 	struct json json = { .out = out };
 
-	fputc('{', out);
+	putc_unlocked('{', out);
 	json_string(&json, "type", type);
 	return json;
 }
 
 void json_end(struct json *json)
 {
-	fputs("}\n", json->out);
+	put_short(json->out, "}\n");
 }
 
 void json_string(struct json *json, const char *key, const char *value)
@@ -106,9 +105,7 @@ void json_u64(struct json *json, const char *key, uint64_t value)
 void json_i64(struct json *json, const char *key, int64_t value)
 {
 	put_key(json, key);
-	if (value < 0)
-		putc_unlocked('-', json->out);
-	put_number(json->out, value < 0 ? -(uint64_t)value : (uint64_t)value, 0, 0);
+	put_signed(json->out, value);
 }
 
 void json_int(struct json *json, const char *key, int value)

@@ -19,6 +19,7 @@
 
 #include "caps.h"
 #include "refusal.h"
+#include "tracefs.h"
 #include "util.h"
 
 #define SYSCTL(name)	"/proc/sys/kernel/" name
@@ -49,11 +50,8 @@ static char *limit_text(const char *name, int resource)
 /* The part of the kernel that may refuse what users and capabilities allow */
 static char *guard(void)
 {
-	char *lockdown = read_line_of(SECURITYFS "/lockdown"), *level, *modules;
+	char *modules;
 
-	level = lockdown ? strchr(lockdown, '[') : NULL;
-	if (level && strncmp(level, "[none]", 6))
-		return xasprintf("lockdown (%.*s)", (int)strcspn(level + 1, "]"), level + 1);
 	if (has_seccomp_filter())
 		return xstrdup("a seccomp filter, as in many containers,");
 	modules = read_line_of(SECURITYFS "/lsm");
@@ -225,6 +223,25 @@ static char *security(const struct refusal *r, int err)
 			 strerror(err));
 }
 
+/*
+ * Lockdown refuses tracefs, even to root. Of what hwbp uses it also refuses values of kernel
+ * memory, which events_open() does without.
+ */
+static char *tracefs(const struct refusal *r, int err)
+{
+	char *lockdown = read_line_of(SECURITYFS "/lockdown"), *level;
+
+	(void)r;
+	(void)err;
+	level = lockdown ? strchr(lockdown, '[') : NULL;
+	if (level && strncmp(level, "[none]", 6))
+		return xasprintf("no permission to use " TRACEFS ": lockdown (%.*s) refuses it",
+				 (int)strcspn(level + 1, "]"), level + 1);
+	return xasprintf("no permission to use " TRACEFS ": %s%s",
+			 geteuid() ? "this requires root" : guard(),
+			 geteuid() ? "" : " refuses it");
+}
+
 static char *no_breakpoints(const struct refusal *r, int err)
 {
 	(void)r;
@@ -319,6 +336,7 @@ static const struct rule {
 	{ REFUSED_WATCH | REFUSED_MAPS | REFUSED_TRACE, PERMISSION, security },
 	{ REFUSED_WATCH, { ENOENT, ENODEV, EOPNOTSUPP }, no_breakpoints },
 	{ REFUSED_WATCH, { EINVAL }, bad_breakpoint },
+	{ REFUSED_TRACEFS, { EACCES, EPERM }, tracefs },
 	{ REFUSED_TEXT, PERMISSION, kernel_text },
 	{ REFUSED_TEXT, { EINVAL }, no_text_records },
 	{ REFUSED_RING, { EPERM, ENOMEM }, locked_memory },
@@ -334,6 +352,8 @@ static char *attempt_text(const struct refusal *r)
 		return xstrdup("cannot record changes of kernel text");
 	case REFUSED_RING:
 		return xstrdup("cannot open a ring buffer");
+	case REFUSED_TRACEFS:
+		return xstrdup("cannot use " TRACEFS);
 	case REFUSED_MAPS:
 		return xasprintf("cannot read the maps of process %d", r->pid);
 	default:

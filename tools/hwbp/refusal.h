@@ -18,6 +18,8 @@ enum refused {
 	REFUSED_MAPS	= 1 << 3,
 	/* To stop a process with ptrace */
 	REFUSED_TRACE	= 1 << 4,
+	/* Files of tracefs */
+	REFUSED_TRACEFS	= 1 << 5,
 };
 
 /**

@@ -28,12 +28,18 @@
 
 /*
  * Values stand behind the source line; on a terminal of fewer columns than VALUE_COLUMNS
- * both stand in a line of their own, below the name of the thread.
+ * instruction and source line are in a line of their own, below the name of the thread.
  */
 #define INSTRUCTION_WIDTH	35
 #define SOURCE_WIDTH		20
 #define VALUE_COLUMNS		120
-#define VALUE_INDENT		13
+#define PLACE_INDENT		13
+
+/* Column of the callers, behind the CPU */
+#define CALLERS_INDENT		43
+
+/* A terminal gets no hits that are this much older: it is slower than the program. */
+#define MAX_LAG_NS		1000000000ULL
 
 /* Maximum number of bytes that a processor moves in one iteration of REP MOVS */
 #define STRING_REACH	64
@@ -59,7 +65,7 @@ struct spot {
 };
 
 /**
- * struct line - what lines of hits have behind the time, up to the values
+ * struct line - what lines of hits have behind the time
  * @spot: the instruction
  * @pid: process
  * @tid: thread
@@ -67,6 +73,7 @@ struct spot {
  * @comm: name of the thread
  * @text: the text
  * @len: its length
+ * @values: offset of the values in it
  */
 struct line {
 	const struct spot *spot;
@@ -76,6 +83,7 @@ struct line {
 	char comm[16];
 	char *text;
 	size_t len;
+	size_t values;
 };
 
 struct report {
@@ -90,11 +98,12 @@ struct report {
 	struct unwinder *unwinder;
 	struct value_format format;
 	enum values values;
-	bool narrow;
+	int columns;
 	struct spot *bucket[NR_BUCKETS];
 	struct spot *caller[NR_BUCKETS];
 	struct line line[NR_LINES];
 	uint64_t hits;
+	uint64_t hidden;
 	int signal;
 };
 
@@ -145,17 +154,14 @@ static void print_place(const struct report *rep, const char *text)
 		fprintf(rep->out, "%-*s  ", rep->place_width, text);
 }
 
-/* Width of the instruction of a hit, which may be the end of a line */
-static int instruction_width(const struct report *rep)
+static bool is_narrow(const struct report *rep)
 {
-	return rep->values && rep->narrow ? 0 : INSTRUCTION_WIDTH;
+	return rep->columns && rep->columns < VALUE_COLUMNS;
 }
 
 /* Print the source line of a hit, and go to the column of the value if there is one. */
 static void print_source(const struct report *rep, const char *source)
 {
-	if (rep->values && rep->narrow)
-		fprintf(rep->out, "\n%*s", VALUE_INDENT, "");
 	fprintf(rep->out, rep->values ? "%-*s " : "%*s", rep->values ? SOURCE_WIDTH : 0, source);
 }
 
@@ -217,7 +223,11 @@ static void print_begin(const struct report *rep, const struct target *t)
 		return;
 	fprintf(rep->out, "\n%11s  %-15s %7s %3s  ", "TIME", "COMM", "TID", "CPU");
 	print_place(rep, "PLACE");
-	fprintf(rep->out, "%-*s ", instruction_width(rep), "INSTRUCTION");
+	if (rep->values && is_narrow(rep)) {
+		fprintf(rep->out, "VALUE\n%*s%s\n", PLACE_INDENT, "", "INSTRUCTION SOURCE");
+		return;
+	}
+	fprintf(rep->out, "%-*s ", INSTRUCTION_WIDTH, "INSTRUCTION");
 	print_source(rep, "SOURCE");
 	fprintf(rep->out, "%s\n", rep->values ? "VALUE" : "");
 }
@@ -230,7 +240,7 @@ void report_begin(struct report *rep, const struct location *locs, struct symbol
 	rep->start = start;
 	rep->syms = syms;
 	rep->values = values;
-	rep->narrow = term_width(&rep->term) && term_width(&rep->term) < VALUE_COLUMNS;
+	rep->columns = term_width(&rep->term);
 	rep->format = (struct value_format){ .hex = rep->opt->hex, .syms = syms };
 	set_locations(rep, locs);
 	if (rep->opt->callers)
@@ -342,12 +352,14 @@ static void print_instruction(const struct report *rep, const struct place *plac
 
 static void print_callers(struct report *rep, const uint64_t *ips, size_t nr)
 {
+	int indent = is_narrow(rep) ? PLACE_INDENT + 2 : CALLERS_INDENT;
+	int width = is_narrow(rep) ? 0 : INSTRUCTION_WIDTH;
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
 		struct spot *spot = spot_of_caller(rep, ips[i]);
 
-		fprintf(rep->out, "%*s %-35s %s\n", 43, "by", spot->place.where,
+		fprintf(rep->out, "%*s %-*s %s\n", indent, "by", width, spot->place.where,
 			spot->place.source);
 	}
 }
@@ -375,13 +387,24 @@ static void json_callers(struct json *json, struct report *rep, const uint64_t *
 	json_array_end(json);
 }
 
-static void print_line(const struct report *rep, const struct hit *hit, const char *comm,
-		       const struct spot *spot)
+/* Returns the offset of the values, 0 if they come last. */
+static size_t print_line(const struct report *rep, const struct hit *hit, const char *comm,
+			 const struct spot *spot)
 {
+	size_t values;
+
 	fprintf(rep->out, "%s  %-15s %7d %3u  ", term_reset(&rep->term), comm, hit->tid, hit->cpu);
 	print_place(rep, rep->locs[hit->loc].text);
-	print_instruction(rep, &spot->place, instruction_width(rep));
+	if (rep->values && is_narrow(rep)) {
+		values = ftell(rep->out);
+		fprintf(rep->out, "\n%*s", PLACE_INDENT, "");
+		print_instruction(rep, &spot->place, 0);
+		fputs(spot->place.source, rep->out);
+		return values;
+	}
+	print_instruction(rep, &spot->place, INSTRUCTION_WIDTH);
 	print_source(rep, spot->place.source);
+	return 0;
 }
 
 static void json_line(const struct report *rep, const struct hit *hit, const char *comm,
@@ -407,59 +430,64 @@ static bool is_line_of(const struct line *line, const struct hit *hit, const cha
 }
 
 /*
- * Print all of a hit but time and values. Most hits repeat what an earlier one had: to print it
+ * All of a hit but time and values. Most hits repeat what an earlier one had: to print it
  * anew would cost ten times as much as the rest of what hwbp does for a hit.
  */
-static void put_line(struct report *rep, const struct hit *hit, const char *comm,
-		     const struct spot *spot)
+static const struct line *line_of(struct report *rep, const struct hit *hit, const char *comm,
+				  const struct spot *spot)
 {
 	struct line *line = &rep->line[(hit->ip ^ hit->tid * 31 ^ hit->cpu * 7) % NR_LINES];
 	FILE *out = rep->out;
+	size_t values = 0;
 
-	if (!is_line_of(line, hit, comm, spot)) {
-		free(line->text);
-		*line = (struct line){
-			.spot = spot,
-			.pid = hit->pid,
-			.tid = hit->tid,
-			.cpu = hit->cpu,
-		};
-		snprintf(line->comm, sizeof(line->comm), "%s", comm);
-		rep->out = open_memstream(&line->text, &line->len);
-		if (!rep->out)
-			die("out of memory");
-		if (rep->opt->json)
-			json_line(rep, hit, comm, spot);
-		else
-			print_line(rep, hit, comm, spot);
-		fclose(rep->out);
-		rep->out = out;
-	}
-	fwrite_unlocked(line->text, 1, line->len, out);
+	if (is_line_of(line, hit, comm, spot))
+		return line;
+	free(line->text);
+	*line = (struct line){
+		.spot = spot,
+		.pid = hit->pid,
+		.tid = hit->tid,
+		.cpu = hit->cpu,
+	};
+	snprintf(line->comm, sizeof(line->comm), "%s", comm);
+	rep->out = open_memstream(&line->text, &line->len);
+	if (!rep->out)
+		die("out of memory");
+	if (rep->opt->json)
+		json_line(rep, hit, comm, spot);
+	else
+		values = print_line(rep, hit, comm, spot);
+	fclose(rep->out);
+	rep->out = out;
+	line->values = values ? values : line->len;
+	return line;
 }
 
 static void print_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
 		      const struct spot *spot)
 {
+	const struct line *line = line_of(rep, hit, comm, spot);
 	uint64_t us = ns / 1000;
 
-	fputs_unlocked(term_style(&rep->term, STYLE_WEAK), rep->out);
+	put_short(rep->out, term_style(&rep->term, STYLE_WEAK));
 	put_number(rep->out, us / 1000000, 4, ' ');
 	putc_unlocked('.', rep->out);
 	put_number(rep->out, us % 1000000, 6, '0');
-	put_line(rep, hit, comm, spot);
+	fwrite_unlocked(line->text, 1, line->values, rep->out);
 	if (rep->values)
 		change_print(rep->out, &rep->format, &rep->locs[hit->loc], hit->before, hit->after);
+	put_short(rep->out, line->text + line->values);
 	putc_unlocked('\n', rep->out);
 }
 
 static void json_hit(struct report *rep, const struct hit *hit, const char *comm, uint64_t ns,
 		     const struct spot *spot, const uint64_t *ips, size_t nr_ips)
 {
+	const struct line *line = line_of(rep, hit, comm, spot);
 	struct json json = json_begin(rep->out, "hit");
 
 	json_seconds(&json, "time", ns);
-	put_line(rep, hit, comm, spot);
+	fwrite_unlocked(line->text, 1, line->len, rep->out);
 	if (rep->values)
 		change_json(&json, &rep->format, &rep->locs[hit->loc], hit->before, hit->after);
 	if (rep->unwinder)
@@ -477,6 +505,10 @@ void report_hit(struct report *rep, const struct hit *hit, struct tasks *tasks)
 
 	spot->hits++;
 	rep->hits++;
+	if (rep->term.live && now_ns() > hit->time + MAX_LAG_NS) {
+		rep->hidden++;
+		return;
+	}
 	if (rep->unwinder && hit->user)
 		nr_ips = unwinder_callers(rep->unwinder, hit->user, ips, MAX_CALLERS);
 	if (rep->opt->json) {
@@ -629,17 +661,37 @@ static void print_scaled(const struct report *rep, const struct counts *counts)
 	}
 }
 
-static void print_spot(const struct report *rep, const struct spot *spot, uint64_t total)
+/* Width of the instructions of a table; on a terminal, what the other columns leave. */
+static int spot_width(const struct report *rep, const struct spot *list, size_t nr, int others)
+{
+	int where = strlen("INSTRUCTION"), source = 0, room, len;
+	size_t i;
+
+	if (!rep->columns)
+		return INSTRUCTION_WIDTH;
+	for (i = 0; i < nr; i++) {
+		len = strlen(list[i].place.where);
+		where = len > where ? len : where;
+		len = strlen(list[i].place.source);
+		source = len > source ? len : source;
+	}
+	room = rep->columns - others - (rep->nr_locs > 1 ? rep->place_width + 2 : 0) - source - 1;
+	return where < room ? where : room > 0 ? room : 0;
+}
+
+static void print_spot(const struct report *rep, const struct spot *spot, uint64_t total,
+		       int width)
 {
 	fprintf(rep->out, "%s%11" PRIu64 "%s %7.2f%%  ", term_style(&rep->term, STYLE_STRONG),
 		spot->hits, term_reset(&rep->term), total ? 100.0 * spot->hits / total : 0.0);
 	print_place(rep, rep->locs[spot->loc].text);
-	print_instruction(rep, &spot->place, INSTRUCTION_WIDTH);
+	print_instruction(rep, &spot->place, width);
 	fprintf(rep->out, "%s\n", spot->place.source);
 }
 
 static void print_spots(const struct report *rep, const struct spot *list, size_t nr)
 {
+	int width = spot_width(rep, list, nr, strlen("        123  100.00%  "));
 	uint64_t total = 0;
 	size_t i;
 
@@ -647,11 +699,11 @@ static void print_spots(const struct report *rep, const struct spot *list, size_
 		return;
 	fprintf(rep->out, "%11s %8s  ", "HITS", "PERCENT");
 	print_place(rep, "PLACE");
-	fprintf(rep->out, "%-35s %s\n", "INSTRUCTION", "SOURCE");
+	fprintf(rep->out, "%-*s %s\n", width, "INSTRUCTION", "SOURCE");
 	for (i = 0; i < nr; i++)
 		total += list[i].hits;
 	for (i = 0; i < nr; i++)
-		print_spot(rep, &list[i], total);
+		print_spot(rep, &list[i], total, width);
 }
 
 static void sum_missing(const struct report *rep, const struct counts *counts, uint64_t *lost,
@@ -692,6 +744,9 @@ static void print_places(struct report *rep, const struct counts *counts,
 	if (lost)
 		fprintf(rep->out, "%" PRIu64 " more hit%s lost: a buffer was full\n", lost,
 			plural(lost));
+	if (rep->hidden)
+		fprintf(rep->out, "%" PRIu64 " hit%s not shown: the terminal is too slow (%s)\n",
+			rep->hidden, plural(rep->hidden), "-o FILE has all");
 	if (silent)
 		fprintf(rep->out, "%" PRIu64 " more access%s %s\n", silent,
 			silent == 1 ? "" : "es", rep->values == VALUES_READ ?
@@ -786,7 +841,7 @@ static void print_counts(const struct report *rep, const struct location *loc,
 		fprintf(rep->out, "not watched; threads ran %.6f s\n", counts->enabled_ns / 1e9);
 		return;
 	}
-	fprintf(rep->out, "%" PRIu64 " hit%s; threads ran %.6f s, watched %.6f s of it (%.2f%%)",
+	fprintf(rep->out, "%" PRIu64 " hit%s; threads ran %.6f s, watched %.6f s (%.2f%%)",
 		counts->hits, plural(counts->hits), counts->enabled_ns / 1e9,
 		counts->running_ns / 1e9, share);
 	if (share < FULL_SHARE)
@@ -801,6 +856,9 @@ void report_counts(struct report *rep, const struct counts *counts)
 	size_t i;
 
 	term_end(&rep->term);
+	/* The cursor is behind ^C, or what the program has printed. */
+	if (!rep->opt->record && rep->term.live)
+		fputc('\n', rep->out);
 	for (i = 0; i < rep->nr_locs; i++) {
 		if (rep->opt->json)
 			json_counts(rep, &rep->locs[i], &counts[i]);
@@ -832,12 +890,13 @@ static void live_spots(struct report *rep, const struct counts *counts, FILE *te
 {
 	struct spot *list;
 	size_t i, nr = rank_spots(rep, counts, &list), shown = live_shown(nr, rows);
+	int width = spot_width(rep, list, shown, strlen("        123  "));
 
 	for (i = 0; i < shown; i++) {
 		fprintf(text, "%11" PRIu64 "  ", list[i].hits);
 		if (rep->nr_locs > 1)
 			fprintf(text, "%-*s  ", rep->place_width, rep->locs[list[i].loc].text);
-		fprintf(text, "%-35s %s\n", list[i].place.where, list[i].place.source);
+		fprintf(text, "%-*s %s\n", width, list[i].place.where, list[i].place.source);
 	}
 	live_rest(text, nr - shown);
 	free(list);
@@ -903,8 +962,11 @@ void report_live(struct report *rep, const struct counts *counts)
 	stream = lines ? open_memstream(&text, &size) : NULL;
 	if (!stream)
 		return;
-	fprintf(stream, "---- %" PRIu64 ".%" PRIu64 " s%s, ^C ends ----\n", ms / 1000,
-		ms / 100 % 10, is_multiplexed(rep, counts) ? ", counts are scaled" : "");
+	fprintf(stream, "---- %" PRIu64 ".%" PRIu64 " s%s", ms / 1000, ms / 100 % 10,
+		is_multiplexed(rep, counts) ? ", counts are scaled" : "");
+	if (rep->hidden)
+		fprintf(stream, ", %" PRIu64 " hits not shown", rep->hidden);
+	fprintf(stream, ", ^C ends ----\n");
 	if (rep->opt->record)
 		live_spots(rep, counts, stream, lines - 1);
 	else

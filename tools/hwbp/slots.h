@@ -4,15 +4,11 @@
 #define HWBP_SLOTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SLOTS_MAX_CLASSES	4
-
-/* Any CPU, which without a task means all CPUs; a CPU that no claim names; no task */
+/* No CPU in particular, which without a task means all CPUs; no task */
 #define SLOTS_ANY_CPU		(-1)
-#define SLOTS_OTHER_CPU		(-2)
 #define SLOTS_NO_TASK		(-1)
 /* holding::section of a task: this plus its pid */
 #define SLOTS_TASK		(1LL << 32)
@@ -21,11 +17,8 @@
  * struct holding - a claim, or the contents of a register
  * @key: holdings are sorted by this text
  * @section: claim: its task, else its CPU, or SLOTS_ANY_CPU; register: its CPU
- * @kind: a claim; a register; an empty one; or only a section, for a CPU of a task's claim
  * @number: claim: its CPU, or SLOTS_ANY_CPU; register: its number
- * @class: index of the class; -1 for a register of unknown class
  * @weight: claim: number of registers
- * @type: "r", "w", "rw" or "x"
  * @owner: "perf 456 (hwbp)", printable
  * @pid: watched task, or SLOTS_NO_TASK
  * @tgid: process of @pid; @pid if that is not known
@@ -36,12 +29,11 @@
 struct holding {
 	char *key;
 	int64_t section;
-	enum { HOLDING_CLAIM, HOLDING_REGISTER, HOLDING_FREE, HOLDING_NONE } kind;
+	enum { HOLDING_CLAIM, HOLDING_REGISTER, HOLDING_FREE } kind;
 	int number;
-	int class;
 	unsigned int weight;
 	bool flexible;
-	const char *type;
+	char *type;
 	unsigned int len;
 	uint64_t address;
 	char *owner;
@@ -55,15 +47,14 @@ struct holding {
 
 /**
  * struct slots - all claims and registers
- * @class: names of the classes of registers: "any", or "inst" and "data"; NULL ends them
- * @registers: number of registers of each class and CPU
+ * @registers: number of registers of each CPU
+ * @nr_cpus: the CPUs that are named have lower numbers
  * @all, @end: claims and registers by section: all CPUs, each CPU, each task
  * @same_pids: hwbp is in the initial pid namespace, whose pids the list has
  */
 struct slots {
-	const char *class[SLOTS_MAX_CLASSES + 1];
-	unsigned int registers[SLOTS_MAX_CLASSES];
-	unsigned int nr_classes;
+	unsigned int registers;
+	int nr_cpus;
 	struct holding *all;
 	struct holding *end;
 	size_t nr;
@@ -74,7 +65,7 @@ struct slots {
 /*
  * Read and parse the list at @path, or the one in debugfs if @path is NULL. Exits with
  * a one-line message if it is not valid. Returns NULL, or the reason why it cannot be
- * read; to be freed.
+ * read.
  */
 char *slots_read(struct slots *slots, const char *path);
 
@@ -85,10 +76,10 @@ struct holding *slots_find(const struct slots *slots, int64_t section);
 struct holding *slots_next(const struct slots *slots, const struct holding *h);
 
 /*
- * Returns true if a claim of @need registers of @class of @task for @cpu would fail, and with
- * @choose sets @chosen of the claims that are the reason. @task: a claim of the task, or NULL.
+ * Returns true if a claim of @need registers of @task for @cpu would fail, and with @choose
+ * sets @chosen of the claims that are the reason. @task: a claim of the task, or NULL.
  */
-bool slots_full(const struct slots *slots, int cpu, const struct holding *task, int class,
+bool slots_full(const struct slots *slots, int cpu, const struct holding *task,
 		unsigned int need, bool flexible, bool choose);
 
 #endif

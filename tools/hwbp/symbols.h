@@ -47,6 +47,7 @@ bool symbols_in_program(const struct symbols *syms, Dwfl_Module *mod);
  * @module: program or library that defines it
  * @file: base name of the source file if it is known, else of the module
  * @name: name, as a place may give it
+ * @mangled: name of the symbol if it was found as one, else NULL
  * @address: address in the running program; of a thread-local variable its offset in the
  *	     storage of the module
  * @size: size in bytes, 0 if not known
@@ -57,6 +58,7 @@ struct symbol {
 	Dwfl_Module *module;
 	char *file;
 	char *name;
+	const char *mangled;
 	uint64_t address;
 	uint64_t size;
 	unsigned int type;
@@ -96,6 +98,8 @@ void symbols_find(struct symbols *syms, enum scope scope, enum how how, const ch
 
 /* The names that are most like @name: "'counter' or 'count'"; NULL if none is; to be freed */
 char *symbols_similar(struct symbols *syms, const char *name);
+/* The same of the members of a structure */
+char *symbols_similar_members(const struct type *type, const char *name);
 
 /* Fill in the type of a variable that was found in a symbol table. */
 void symbols_find_type(struct symbol *sym);

@@ -176,6 +176,7 @@ static void find_symbol(void *arg, const struct symbol *sym)
 	if (!symbol_matches(search, sym->name) || !file_matches(search, sym->file))
 		return;
 	new.name = shown_name(sym->name);
+	new.mangled = sym->name;
 	add_symbol(search->list, &new);
 	free(new.name);
 }
@@ -329,23 +330,49 @@ static void consider_variable(void *arg, const struct variable *var)
 	free(name);
 }
 
+static void consider_members(struct similar *similar, const struct type *type)
+{
+	size_t i;
+
+	for (i = 0; i < type->nr_members; i++) {
+		if (type->members[i].name)
+			consider(similar, type->members[i].name);
+		else
+			consider_members(similar, type->members[i].type);
+	}
+}
+
+static char *similar_text(const struct similar *similar)
+{
+	char *text = NULL, *longer;
+	size_t i;
+
+	for (i = 0; i < similar->nr; i++) {
+		longer = xasprintf("%s%s'%s'", text ? text : "",
+				   !i ? "" : i + 1 < similar->nr ? ", " : " or ",
+				   similar->names[i]);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 char *symbols_similar(struct symbols *syms, const char *name)
 {
 	struct similar similar = { .name = name };
 	Dwfl_Module *mod = symbols_module(syms, 0);
-	char *text = NULL, *longer;
-	size_t i;
 
 	if (!mod)
 		return NULL;
 	debuginfo_variables(mod, NULL, consider_variable, &similar);
 	for_each_symbol(mod, consider_symbol, &similar);
-	for (i = 0; i < similar.nr; i++) {
-		longer = xasprintf("%s%s'%s'", text ? text : "",
-				   !i ? "" : i + 1 < similar.nr ? ", " : " or ",
-				   similar.names[i]);
-		free(text);
-		text = longer;
-	}
-	return text;
+	return similar_text(&similar);
+}
+
+char *symbols_similar_members(const struct type *type, const char *name)
+{
+	struct similar similar = { .name = name };
+
+	consider_members(&similar, type);
+	return similar_text(&similar);
 }

@@ -168,6 +168,19 @@ void put_number(FILE *out, uint64_t n, int width, char pad)
 		putc_unlocked(digits[--nr], out);
 }
 
+void put_signed(FILE *out, int64_t n)
+{
+	if (n < 0)
+		putc_unlocked('-', out);
+	put_number(out, n < 0 ? -(uint64_t)n : (uint64_t)n, 0, 0);
+}
+
+void put_short(FILE *out, const char *text)
+{
+	while (*text)
+		putc_unlocked(*text++, out);
+}
+
 long read_paranoid(void)
 {
 	char *line = read_line_of("/proc/sys/kernel/perf_event_paranoid");

@@ -69,6 +69,10 @@ void flush_output(FILE *out);
 
 /* Print a number that is padded on its left to @width characters, cheaper than fprintf(). */
 void put_number(FILE *out, uint64_t n, int width, char pad);
+void put_signed(FILE *out, int64_t n);
+
+/* Print a text of a few characters, cheaper than fputs(). */
+void put_short(FILE *out, const char *text);
 
 /* Value of kernel.perf_event_paranoid, 2 if it cannot be read */
 long read_paranoid(void);

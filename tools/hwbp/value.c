@@ -149,15 +149,25 @@ static void format_integer(char *text, const struct field *field, __int128 n, bo
 
 	if (nr_bits(field) < 128)
 		bits &= ((unsigned __int128)1 << nr_bits(field)) - 1;
-	if (n == (int64_t)n && !hex)
-		snprintf(text, NUMBER_LEN, "%" PRId64, (int64_t)n);
-	else if (n == (uint64_t)n && !hex)
+	if (n == (uint64_t)n && !hex)
 		snprintf(text, NUMBER_LEN, "%" PRIu64, (uint64_t)n);
 	else if (bits >> 64)
 		snprintf(text, NUMBER_LEN, "0x%" PRIx64 "%016" PRIx64, (uint64_t)(bits >> 64),
 			 (uint64_t)bits);
 	else
 		snprintf(text, NUMBER_LEN, "0x%" PRIx64, (uint64_t)bits);
+}
+
+static void print_number(FILE *out, const struct field *field, __int128 n, bool hex)
+{
+	char number[NUMBER_LEN];
+
+	if (n == (int64_t)n && !hex) {
+		put_signed(out, n);
+		return;
+	}
+	format_integer(number, field, n, hex);
+	fputs(number, out);
 }
 
 /* The least number of digits from which the same number is read */
@@ -213,10 +223,12 @@ static char *enum_name(const struct type *type, int64_t n)
 
 static void print_enum(FILE *out, const struct field *field, __int128 n, bool hex)
 {
-	char *name = enum_name(field->type, n), number[NUMBER_LEN];
+	char *name = enum_name(field->type, n);
 
-	format_integer(number, field, n, hex);
-	fputs(name ? name : number, out);
+	if (name)
+		fputs(name, out);
+	else
+		print_number(out, field, n, hex);
 	free(name);
 }
 
@@ -239,16 +251,13 @@ static bool put_character(FILE *out, __int128 c, char quote)
 
 static void print_char(FILE *out, const struct field *field, __int128 n)
 {
-	char number[NUMBER_LEN];
-
 	if ((n >= ' ' && n <= '~') || n == '\n' || n == '\t' || n == '\r') {
 		fputc('\'', out);
 		put_character(out, n, '\'');
 		fputc('\'', out);
 		return;
 	}
-	format_integer(number, field, n, false);
-	fputs(number, out);
+	print_number(out, field, n, false);
 }
 
 static void print_string(FILE *out, const struct field *field, const uint8_t *bytes)
@@ -292,8 +301,6 @@ static void print_bytes(FILE *out, const struct field *field, const uint8_t *byt
 static void print_integer(FILE *out, const struct value_format *format,
 			  const struct field *field, __int128 n)
 {
-	char number[NUMBER_LEN];
-
 	switch (kind_of(field)) {
 	case TYPE_BOOL:
 		if (n == !!n) {
@@ -318,8 +325,7 @@ static void print_integer(FILE *out, const struct value_format *format,
 		break;
 	}
 	/* Bytes of no known type are more often addresses or flags than numbers. */
-	format_integer(number, field, n, format->hex || !field->type);
-	fputs(number, out);
+	print_number(out, field, n, format->hex || !field->type);
 }
 
 void value_print(FILE *out, const struct value_format *format, const struct field *field,

@@ -2,7 +2,6 @@
 /* hwbp slots: show the breakpoints that hold the debug registers. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,22 +14,19 @@
 #include "util.h"
 #include "verb.h"
 
-/* Maximum width of the NAME column; longer names overflow it. */
-#define MAX_NAME	40
+/* Longer names overflow the column NAME. */
+#define NAME_WIDTH	16
 
 static const char *const usage[] = {
 	"hwbp slots [-p PID] [--cpu N]",
 	"",
-	"Show which breakpoints hold the debug registers (requires root and debugfs):",
-	"  - the number of registers of each CPU",
-	"  - for each CPU, the claims of breakpoints that watch all tasks on the CPU, and",
-	"    the current contents of its registers",
-	"  - for each task, its claims: CPU, watched address, owner",
-	"  - the CPUs and tasks that are full: a further breakpoint fails with ENOSPC",
-	"A guaranteed breakpoint has a register of its own on each CPU on which it may run.",
-	"One register is left for all flexible breakpoints together, which are multiplexed",
-	"on the registers that guaranteed ones leave. Claims of different tasks do not add",
-	"up, because two tasks never run on a CPU at the same time.",
+	"Show which breakpoints hold the debug registers (requires root and debugfs): of each",
+	"CPU the claims of breakpoints that watch all tasks, and what its registers contain;",
+	"of each task its claims; and the CPUs and tasks that are full: a further breakpoint",
+	"fails with ENOSPC. A guaranteed breakpoint has a register of its own on each CPU on",
+	"which it may run. All flexible ones together need one, and are multiplexed on those",
+	"that guaranteed ones leave. Claims of different tasks do not add up, because two",
+	"tasks never run on a CPU at the same time.",
 	"",
 	"The exit status is 0, or 125 on failure.",
 	NULL
@@ -40,14 +36,12 @@ static const char *const usage[] = {
  * struct view - what to show: claims and registers that have holding::chosen
  * @pid: task or process to show, 0 for all
  * @cpu: CPU to show, -1 for all
- * @name_width: width of the column NAME
  * @any_task: a task is shown
  */
 struct view {
 	pid_t pid;
 	int cpu;
 	struct slots slots;
-	int name_width;
 	bool any_task;
 };
 
@@ -66,127 +60,61 @@ static bool wants_cpu(const struct view *view, int cpu)
 /* With -p a CPU is shown without its claims. */
 static bool wants(const struct view *view, const struct holding *h)
 {
-	if (h->kind == HOLDING_NONE || !wants_cpu(view, is_task(h) ? h->number : h->section))
-		return false;
-	return !view->pid || h->pid == view->pid || (h->tgid == view->pid && h->tgid > 0);
-}
-
-/* A CPU is shown even if it has neither claims nor registers. */
-static bool wants_section(const struct view *view, const struct holding *h)
-{
-	const struct holding *end = slots_next(&view->slots, h);
-
-	if (!view->pid && !is_task(h))
-		return wants_cpu(view, h->section);
-	while (h < end && !h->chosen)
-		h++;
-	return h < end;
+	return wants_cpu(view, is_task(h) ? h->number : h->section) &&
+	       (!view->pid || h->pid == view->pid || h->tgid == view->pid);
 }
 
 /* Choose what to show, and name its addresses. Threads of a process share their symbols. */
 static void choose(struct view *view)
 {
 	struct symbols *syms = NULL;
+	pid_t of = SLOTS_NO_TASK;
 	struct holding *h;
-	char *name = NULL;
-	pid_t of = 0;
 
-	view->name_width = strlen("NAME");
 	for (h = view->slots.all; h < view->slots.end; h++) {
 		h->chosen = wants(view, h);
 		view->any_task |= h->chosen && is_task(h);
 		if (!h->chosen || h->kind == HOLDING_FREE)
 			continue;
-		if (h->pid != SLOTS_NO_TASK && view->slots.same_pids && h->tgid != of) {
+		if ((int64_t)h->address < 0) {
+			h->name = kallsyms_name(h->address);
+			continue;
+		}
+		if (view->slots.same_pids && h->pid != SLOTS_NO_TASK && h->tgid != of) {
 			symbols_free(syms);
 			syms = symbols_new();
 			of = h->tgid;
-			if (!symbols_try_maps(syms, h->pid)) {
-				symbols_free(syms);
-				syms = NULL;
-			}
+			symbols_try_maps(syms, h->pid);
 		}
-		if ((int64_t)h->address < 0)
-			name = kallsyms_name(h->address);
-		else
-			name = h->tgid == of && syms ? symbols_name(syms, h->address) : NULL;
-		h->name = name ? printable(name) : xstrdup("-");
-		if ((int)strlen(h->name) > view->name_width && strlen(h->name) <= MAX_NAME)
-			view->name_width = strlen(h->name);
+		h->name = syms && h->tgid == of ? symbols_name(syms, h->address) : NULL;
 	}
 	symbols_free(syms);
-}
-
-static void check(const struct view *view)
-{
-	const struct holding *h = slots_find(&view->slots, view->cpu);
-
 	if (view->pid && !view->any_task && view->slots.same_pids &&
 	    access(xasprintf("/proc/%d", view->pid), F_OK))
 		die("no such process: %d", view->pid);
+	h = slots_find(&view->slots, view->cpu);
 	if (view->cpu >= 0 && (h == view->slots.end || h->section != view->cpu))
 		die("CPU %d is not online and has no claims", view->cpu);
 }
 
 /* ---- lines ---- */
 
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
-/* What the registers of @class are for */
-static const char *purpose(const char *class)
-{
-	if (!strcmp(class, "any"))
-		return "instructions and data";
-	return strcmp(class, "inst") ? class : "instructions";
-}
-
-static void print_head(const struct view *view)
-{
-	size_t nr[3] = { 0 }, tasks = 0;
-	const struct holding *h;
-	unsigned int i;
-
-	for (h = view->slots.all; h < view->slots.end; h++) {
-		nr[is_task(h) ? 2 : h->section >= 0] += h->kind == HOLDING_CLAIM;
-		tasks += is_task(h) && (h == view->slots.all || h->section != h[-1].section);
-	}
-	printf("registers of each CPU:");
-	for (i = 0; i < view->slots.nr_classes; i++)
-		printf("%s %u for %s", i ? "," : "", view->slots.registers[i],
-		       purpose(view->slots.class[i]));
-	printf("; ");
-	if (nr[0])
-		printf("%zu claim%s of all CPUs, ", nr[0], plural(nr[0]));
-	printf("%zu claim%s of CPUs, %zu of %zu task%s\n\n", nr[1], plural(nr[1]), nr[2], tasks,
-	       plural(tasks));
-	printf("  %-11s %-10s%s %-4s %3s %-18s %-*s %s\n", "", "KIND",
-	       view->slots.nr_classes > 1 ? " CLASS" : "", "TYPE", "LEN", "ADDRESS",
-	       view->name_width, "NAME", "OWNER");
-}
-
-static void print_holding(const struct view *view, const struct holding *h)
+static void print_holding(const struct holding *h)
 {
 	bool claim = h->kind == HOLDING_CLAIM;
 	char where[32] = "claim";
 
 	if (!claim)
 		snprintf(where, sizeof(where), "register %d", h->number);
-	else if (is_task(h) && h->number == SLOTS_ANY_CPU)
-		snprintf(where, sizeof(where), "any CPU");
 	else if (is_task(h))
-		snprintf(where, sizeof(where), "CPU %d", h->number);
+		snprintf(where, sizeof(where), h->number < 0 ? "any CPU" : "CPU %d", h->number);
 	if (h->kind == HOLDING_FREE) {
 		printf("  %-11s free\n", where);
 		return;
 	}
-	printf("  %-11s %-10s", where, h->flexible ? "flexible" : "guaranteed");
-	if (view->slots.nr_classes > 1)
-		printf(" %-5s", h->class < 0 ? "-" : view->slots.class[h->class]);
-	printf(" %-4s %3u 0x%-16" PRIx64 " %-*s %s", h->type, h->len, h->address,
-	       view->name_width, h->name, h->owner);
+	printf("  %-11s %-10s %-4s %3u 0x%-16" PRIx64 " %-*s %s", where,
+	       h->flexible ? "flexible" : "guaranteed", h->type, h->len, h->address, NAME_WIDTH,
+	       h->name ? printable(h->name) : "-", h->owner);
 	if (h->weight > 1)
 		printf(", takes %u registers", h->weight);
 	if (claim && h->process)
@@ -196,7 +124,7 @@ static void print_holding(const struct view *view, const struct holding *h)
 	putchar('\n');
 }
 
-static void json_holding(const struct view *view, const struct holding *h)
+static void json_holding(const struct holding *h)
 {
 	bool claim = h->kind == HOLDING_CLAIM;
 	struct json json = json_begin(stdout, claim ? "claim" : "register");
@@ -208,103 +136,89 @@ static void json_holding(const struct view *view, const struct holding *h)
 	}
 	if (h->kind != HOLDING_FREE) {
 		json_id(&json, "tid", h->pid);
-		if (is_task(h)) {
-			json_bool(&json, "process", h->process);
-			json_string(&json, "comm", h->comm);
-		}
+		json_bool(&json, "process", h->process);
+		json_string(&json, "comm", h->comm);
 		if (claim)
 			json_int(&json, "registers", h->weight);
-		if (h->class >= 0)
-			json_string(&json, "class", view->slots.class[h->class]);
 		json_bool(&json, "flexible", h->flexible);
 		json_string(&json, "access", h->type);
 		json_int(&json, "len", h->len);
 		json_address(&json, "address", h->address);
-		json_string(&json, "symbol", strcmp(h->name, "-") ? h->name : NULL);
+		json_string(&json, "symbol", h->name);
 		json_string(&json, "owner", h->owner);
 	}
 	json_end(&json);
 }
 
+/* A CPU is shown even if it has no claims. */
+static bool is_shown(const struct view *view, const struct holding *first)
+{
+	const struct holding *end = slots_next(&view->slots, first), *h = first;
+
+	while (h < end && !h->chosen)
+		h++;
+	return h < end || (!view->pid && !is_task(first) && wants_cpu(view, first->section));
+}
+
 static void show_section(const struct view *view, const struct holding *first)
 {
 	const struct holding *end = slots_next(&view->slots, first), *h;
-	size_t claims[2] = { 0 }, registers = 0;
 
-	for (h = first; h < end; h++) {
-		claims[h->flexible] += h->kind == HOLDING_CLAIM && h->chosen;
-		registers += h->kind == HOLDING_REGISTER || h->kind == HOLDING_FREE;
-	}
 	if (is_task(first))
 		printf("task %d (%s)", first->pid, first->comm);
 	else if (first->section == SLOTS_ANY_CPU)
 		printf("all CPUs");
 	else
-		printf("CPU %d%s", (int)first->section, registers ? "" : " (offline)");
+		printf("CPU %d%s", (int)first->section,
+		       end[-1].kind == HOLDING_CLAIM ? " (offline)" : "");
 	if (is_task(first) && first->tgid != first->pid)
 		printf(", a thread of %d", first->tgid);
-	if (claims[0])
-		printf(": %zu guaranteed", claims[0]);
-	if (claims[1])
-		printf("%s %zu flexible", claims[0] ? "," : ":", claims[1]);
-	printf("%s\n", claims[0] || claims[1] || view->pid ? "" : ": no claims");
+	putchar('\n');
 	for (h = first; h < end; h++) {
 		if (h->chosen)
-			print_holding(view, h);
+			print_holding(h);
 	}
 	putchar('\n');
 }
 
 /* ---- full CPUs and tasks ---- */
 
-static bool is_full(const struct view *view, int cpu, const struct holding *task, int class)
+static bool is_full(const struct view *view, int cpu, const struct holding *task)
 {
-	return slots_full(&view->slots, cpu, task, class, 1, false, false);
-}
-
-static void print_full(const struct view *view, int class)
-{
-	printf(" is full");
-	if (view->slots.nr_classes > 1)
-		printf(" for %s", purpose(view->slots.class[class]));
+	return slots_full(&view->slots, cpu, task, 1, false, false);
 }
 
 /* A request for a CPU is checked against the claims of each task. */
-static void show_full_cpu(const struct view *view, int cpu, int class)
+static void show_full_cpu(const struct view *view, int cpu)
 {
-	const struct holding *task = NULL;
+	const struct holding *task = slots_find(&view->slots, SLOTS_TASK);
 
-	if (!is_full(view, cpu, NULL, class)) {
-		task = slots_find(&view->slots, SLOTS_TASK);
-		while (task < view->slots.end && !is_full(view, cpu, task, class))
-			task = slots_next(&view->slots, task);
-		if (task == view->slots.end)
-			return;
-	}
-	printf("CPU %d", cpu);
-	print_full(view, class);
-	if (task)
-		printf(" beside task %d (%s)", task->pid, task->comm);
-	printf(": a further guaranteed breakpoint%s fails\n", task ? " of the CPU" : "");
+	bool full = is_full(view, cpu, NULL);
+
+	while (!full && task < view->slots.end && !is_full(view, cpu, task))
+		task = slots_next(&view->slots, task);
+	if (full)
+		printf("CPU %d is full: a further guaranteed breakpoint fails\n", cpu);
+	else if (task < view->slots.end)
+		printf("CPU %d is full beside task %d (%s): a further guaranteed breakpoint %s\n",
+		       cpu, task->pid, task->comm, "of the CPU fails");
 }
 
 /* List the CPUs on which the task is full. */
-static void show_full_task(const struct view *view, const struct holding *task, int class)
+static void show_full_task(const struct view *view, const struct holding *task)
 {
-	bool everywhere = is_full(view, SLOTS_OTHER_CPU, task, class);
-	const struct holding *h = slots_find(&view->slots, 0);
+	/* The last one is a CPU that no claim names. */
+	bool everywhere = is_full(view, view->slots.nr_cpus, task);
 	char *list = everywhere ? "" : NULL;
+	int cpu;
 
-	for (; !everywhere && h < view->slots.end && !is_task(h); h = slots_next(&view->slots, h)) {
-		if (wants_cpu(view, h->section) && is_full(view, h->section, task, class))
-			list = xasprintf("%s%d", list ? xasprintf("%s,", list) : " on CPU ",
-					 (int)h->section);
+	for (cpu = 0; !everywhere && cpu < view->slots.nr_cpus; cpu++) {
+		if (wants_cpu(view, cpu) && is_full(view, cpu, task))
+			list = xasprintf("%s%s%d", list ?: " on CPU", list ? "," : " ", cpu);
 	}
-	if (!list)
-		return;
-	printf("task %d (%s)", task->pid, task->comm);
-	print_full(view, class);
-	printf("%s: a further guaranteed breakpoint fails%s\n", list, everywhere ? "" : " there");
+	if (list)
+		printf("task %d (%s) is full%s: a further guaranteed breakpoint fails%s\n",
+		       task->pid, task->comm, list, everywhere ? "" : " there");
 }
 
 /* ---- report ---- */
@@ -312,41 +226,38 @@ static void show_full_task(const struct view *view, const struct holding *task, 
 static void show_text(const struct view *view)
 {
 	const struct holding *h;
-	unsigned int class;
+	int cpu;
 
-	print_head(view);
-	for (h = view->slots.all; h < view->slots.end; h = slots_next(&view->slots, h)) {
-		if (wants_section(view, h))
+	printf("registers of each CPU: %u\n\n", view->slots.registers);
+	printf("  %-11s %-10s %-4s %3s %-18s %-*s %s\n", "", "KIND", "TYPE", "LEN", "ADDRESS",
+	       NAME_WIDTH, "NAME", "OWNER");
+	for (h = view->slots.all; h < view->slots.end; h = slots_next(&view->slots, h))
+		if (is_shown(view, h))
 			show_section(view, h);
-	}
 	if (view->pid && !view->any_task)
 		printf("task %d: no claims%s\n", view->pid, view->cpu < 0 ? "" : " there");
-	for (h = slots_find(&view->slots, 0); h < view->slots.end;
+	for (cpu = 0; !view->pid && cpu < view->slots.nr_cpus; cpu++) {
+		if (wants_cpu(view, cpu))
+			show_full_cpu(view, cpu);
+	}
+	for (h = slots_find(&view->slots, SLOTS_TASK); h < view->slots.end;
 	     h = slots_next(&view->slots, h)) {
-		for (class = 0; wants_section(view, h) && class < view->slots.nr_classes; class++) {
-			if (is_task(h))
-				show_full_task(view, h, class);
-			else if (!view->pid)
-				show_full_cpu(view, h->section, class);
-		}
+		if (is_shown(view, h))
+			show_full_task(view, h);
 	}
 }
 
 static void show_json(const struct view *view)
 {
 	const struct holding *h;
-	unsigned int class;
-	struct json json;
+	struct json json = json_begin(stdout, "class");
 
-	for (class = 0; class < view->slots.nr_classes; class++) {
-		json = json_begin(stdout, "class");
-		json_string(&json, "name", view->slots.class[class]);
-		json_int(&json, "registers", view->slots.registers[class]);
-		json_end(&json);
-	}
+	json_string(&json, "name", "any");
+	json_int(&json, "registers", view->slots.registers);
+	json_end(&json);
 	for (h = view->slots.all; h < view->slots.end; h++) {
 		if (h->chosen)
-			json_holding(view, h);
+			json_holding(h);
 	}
 }
 
@@ -376,7 +287,6 @@ static int run(int argc, const char **argv)
 	if (why)
 		die("%s", why);
 	choose(&view);
-	check(&view);
 	(json ? show_json : show_text)(&view);
 	flush_output(stdout);
 	if (!from)

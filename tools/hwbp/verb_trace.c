@@ -16,6 +16,7 @@
 #include "holders.h"
 #include "loop.h"
 #include "options.h"
+#include "refusal.h"
 #include "trace_place.h"
 #include "trace_report.h"
 #include "tracefs.h"
@@ -130,7 +131,6 @@ static void fail(const struct trace *t, const char *dir, const char *what, int e
 	tracefs_remove(getpid());
 	if (err == ENOSPC)
 		holders_die(&(struct holders_request){
-				.execute = *spec == 'x',
 				.need = t->place.slots ? t->place.slots : 1,
 			    },
 			    xasprintf("%s: no debug register available on all CPUs", spec),
@@ -196,8 +196,7 @@ static bool file_contains(const char *path, const char *text)
 static void die_unreadable(int err)
 {
 	if (err == EACCES || err == EPERM)
-		die("no permission to use " TRACEFS ": this requires root%s",
-		    geteuid() ? "" : "; the kernel is locked down");
+		refusal_die(&(struct refusal){ .what = REFUSED_TRACEFS }, err);
 	if (access("/sys/kernel", F_OK))
 		die("/sys/kernel does not exist: sysfs is not mounted");
 	if (access(TRACEFS, F_OK))
@@ -211,8 +210,12 @@ static void die_unreadable(int err)
 /* Exits with a message for the first feature that is missing. */
 static void check_kernel(const struct trace *t)
 {
-	if (access(EVENTS, W_OK))
+	/* Lockdown does not change the permissions that access() looks at. */
+	int fd = open(EVENTS, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
 		die_unreadable(errno);
+	close(fd);
 	if (!file_contains(TRACEFS "/README", WATCH_EVENTS))
 		die("this kernel has no watch events: %s lacks '%s' (%s)", TRACEFS "/README",
 		    WATCH_EVENTS, "CONFIG_WPROBE_EVENTS of the hardware breakpoint series");

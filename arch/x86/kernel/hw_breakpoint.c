@@ -550,15 +550,12 @@ static __always_inline unsigned int slots_of(const struct cpu_regs *regs,
 static noinline unsigned int change_pieces(struct cpu_regs *regs, const struct perf_event *event)
 {
 	struct arch_hw_breakpoint piece = event->hw.info;
-	unsigned int slots = 0;
+	unsigned int slots = slots_of_pieces(regs, event);
 	int slot;
 
-	for (slot = 0; slot < HBP_NUM; slot++) {
-		if (regs->wanted.slot[slot].event == event) {
-			regs->piece[slot] = piece;
-			hw_breakpoint_previous_piece(&piece);
-			slots |= BIT(slot);
-		}
+	for_each_slot(slot, slots) {
+		regs->piece[slot] = piece;
+		hw_breakpoint_previous_piece(&piece);
 	}
 
 	return slots;
@@ -813,26 +810,11 @@ void arch_uninstall_hw_breakpoint(struct perf_event *event)
 	want_changed(regs, BIT(slot), false);
 }
 
-static __always_inline void end_change(struct cpu_regs *regs, unsigned int busy,
-				       unsigned int slots)
-{
-	barrier();
-	WRITE_ONCE(regs->busy, busy);
-	want_changed(regs, slots, false);
-}
-
-/* Out of line, as install_elsewhere() */
-static noinline void end_change_of_pieces(struct cpu_regs *regs, unsigned int busy,
-					  const struct perf_event *event)
-{
-	end_change(regs, busy, change_pieces(regs, event));
-}
-
 void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_breakpoint *hw)
 {
 	struct cpu_regs *regs = this_cpu_ptr(&cpu_regs);
 	struct arch_hw_breakpoint *to = &event->hw.info;
-	unsigned int busy = regs->busy;
+	unsigned int busy = regs->busy, slots;
 
 	lockdep_assert_irqs_disabled();
 	WARN_ON_ONCE(regs->wanted.slot[to->slot].event != event);
@@ -844,10 +826,10 @@ void arch_hw_breakpoint_change(struct perf_event *event, const struct arch_hw_br
 	to->mask = hw->mask;
 	to->ctl = hw->ctl;
 	to->before = hw->before;
-	if (unlikely(to->before))
-		end_change_of_pieces(regs, busy, event);
-	else
-		end_change(regs, busy, BIT(to->slot));
+	slots = unlikely(to->before) ? change_pieces(regs, event) : BIT(to->slot);
+	barrier();
+	WRITE_ONCE(regs->busy, busy);
+	want_changed(regs, slots, false);
 }
 
 void arch_hw_breakpoint_begin(void)

@@ -300,7 +300,8 @@ static __always_inline int parse(const struct perf_event_attr *attr,
 {
 	unsigned long end = attr->bp_addr + attr->bp_len - 1;
 
-	if (!attr->bp_len || end < attr->bp_addr)
+	/* A 32-bit kernel has shorter addresses than attributes. */
+	if (!attr->bp_len || attr->bp_len > ULONG_MAX || end < attr->bp_addr)
 		return -EINVAL;
 	if (end >= TASK_SIZE_MAX && overlaps_entry(attr->bp_addr, end))
 		return -EINVAL;

@@ -141,11 +141,6 @@ void hw_breakpoint_debugger_set(unsigned int i, const struct arch_hw_breakpoint 
 	WRITE_ONCE(kgdb_wants_any, any);
 }
 
-static void publish(const struct kgdb_breakpoint *bp, bool set)
-{
-	hw_breakpoint_debugger_set(bp - kgdb_bps, set ? &bp->hw : NULL);
-}
-
 int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 {
 	struct kgdb_breakpoint *bp = find_bp(0, HW_BREAKPOINT_EMPTY);
@@ -166,7 +161,7 @@ int kgdb_set_hw_break(unsigned long addr, int len, enum kgdb_bptype type)
 		bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
 		return -1;
 	}
-	publish(bp, true);
+	hw_breakpoint_debugger_set(bp - kgdb_bps, &bp->hw);
 	return 0;
 }
 
@@ -195,7 +190,7 @@ static DEFINE_IRQ_WORK(release_work, release_claims);
 
 static void remove_bp(struct kgdb_breakpoint *bp)
 {
-	publish(bp, false);
+	hw_breakpoint_debugger_set(bp - kgdb_bps, NULL);
 	bp->as_set.bp_type = HW_BREAKPOINT_EMPTY;
 	if (READ_ONCE(bp->claiming) || dbg_release_wide_bp_slot(&bp->claim, false)) {
 		WRITE_ONCE(bp->release_due, true);

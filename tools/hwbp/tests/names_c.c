@@ -140,10 +140,13 @@ int main(void)
 	ROW_BITS(first.low, first.next, sizeof(first.next), 1);
 	ROW_BITS(first.across, first.next, sizeof(first.next), 2);
 	ROW_BITS(first.high, first.next, sizeof(first.next) + 1, 1);
+	ROW_BITS(head->low, first.next, sizeof(first.next), 1);
+	ROW_BITS(head->next->across, last.next, sizeof(last.next), 2);
 	ROW_AS("names_c.c:twice", twice, "'names_c.c'::twice");
 	ROW_AS("'names_c.c'::twice", twice, "'names_c.c'::twice");
 	ROW_FUNCTION("main", main, "");
 	ROW_FUNCTION("halved", lifted, "");
+	ROW_FUNCTION("halved.constprop.0", lifted, "");
 	count_calls();
 	other_calls();
 	rows_of_b();

@@ -4,6 +4,16 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+macro_rules! row {
+    ($place:expr, $object:expr, $gdb:expr) => {
+        #[allow(unused_unsafe)]
+        unsafe {
+            let pointer = std::ptr::addr_of!($object);
+            println!("{}\t{:p}\t{}\t\t{}", $place, pointer, size_of(pointer), $gdb);
+        }
+    };
+}
+
 mod bank {
     use super::*;
 
@@ -20,7 +30,11 @@ mod bank {
 
     #[inline(never)]
     pub fn pay(n: i64) {
+        static mut CALLS: u32 = 0;
+
         unsafe {
+            CALLS += 1;
+            row!("bank::pay::CALLS", CALLS, "names_rust::bank::pay::CALLS");
             BALANCE += n;
             ACCOUNT.money -= n;
             TABLE[1] += 1;
@@ -31,16 +45,6 @@ mod bank {
 
 #[no_mangle]
 pub static mut PLAIN: u32 = 1;
-
-macro_rules! row {
-    ($place:expr, $object:expr, $gdb:expr) => {
-        #[allow(unused_unsafe)]
-        unsafe {
-            let pointer = std::ptr::addr_of!($object);
-            println!("{}\t{:p}\t{}\t\t{}", $place, pointer, size_of(pointer), $gdb);
-        }
-    };
-}
 
 fn size_of<T>(_: *const T) -> usize {
     std::mem::size_of::<T>()

@@ -2,12 +2,14 @@
 /*
  * Run a command on a terminal of 24 rows and 100 columns, and copy what it writes there
  * to standard output: on_tty COMMAND [ARG...]. The exit status is that of the command.
+ * With SLOW=N in the environment the first N seconds nothing is read from the terminal.
  *
  * The terminal controls no session, as it would after forkpty(): when the leader of a
  * session exits, its terminal is hung up, and loses what has not been read yet.
  */
 #include <pty.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +49,8 @@ int main(int argc, char **argv)
 		_exit(127);
 	}
 	close(slave);
+	if (getenv("SLOW"))
+		sleep(atoi(getenv("SLOW")));
 	while ((n = read_terminal(master, buf, sizeof(buf))) > 0)
 		fwrite(buf, 1, n, stdout);
 	waitpid(pid, &status, 0);

@@ -58,8 +58,8 @@ static struct debugger *start_debugger(struct kunit *test, int nr)
 	dbg = kunit_kzalloc(test, sizeof(*dbg), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, dbg);
 	for (i = 0; i < nr; i++) {
-		KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[HBP_NUM + i], 8,
-						    HW_BREAKPOINT_W, &dbg->hw[i]), 0);
+		KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[HBP_NUM + i],
+						    WORD, HW_BREAKPOINT_W, &dbg->hw[i]), 0);
 		dbg->list[i] = &dbg->hw[i];
 	}
 
@@ -342,7 +342,7 @@ static void text_poke_in_debugger_arms_nothing(struct kunit *test)
 /* As if an NMI repointed while the debugger runs */
 static void repoint_in_debugger_arms_nothing(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 	struct perf_event * __percpu *set;
 	struct dr_test_regs inside, after;
@@ -458,9 +458,9 @@ static void debugger_is_refused_only_code_and_data_of_the_trap_path(struct kunit
 				    refused[i]);
 	for (i = 0; i < ARRAY_SIZE(accepted); i++)
 		KUNIT_EXPECT_EQ_MSG(test, hbreak_verdict(accepted[i]), 0, "%ps", accepted[i]);
-	KUNIT_EXPECT_EQ(test, debugger_verdict(per_cpu_ptr(&cpu_dr7, f->cpu), 8, HW_BREAKPOINT_RW),
-			-EINVAL);
-	KUNIT_EXPECT_EQ(test, debugger_verdict(dr_test_words, 8, HW_BREAKPOINT_RW), 0);
+	KUNIT_EXPECT_EQ(test, debugger_verdict(per_cpu_ptr(&cpu_dr7, f->cpu), WORD,
+					       HW_BREAKPOINT_RW), -EINVAL);
+	KUNIT_EXPECT_EQ(test, debugger_verdict(dr_test_words, WORD, HW_BREAKPOINT_RW), 0);
 }
 
 /* A CPU that the debugger has stopped may hold the lock of the accounting. */
@@ -474,14 +474,14 @@ static void debugger_breakpoint_is_disarmed_while_accounting_is_locked(struct ku
 
 	local_irq_disable();
 	hw_breakpoint_debugger_enter();
-	set = kgdb_set_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
+	set = kgdb_set_hw_break(addr, WORD, BP_WRITE_WATCHPOINT);
 	hw_breakpoint_debugger_leave();
 	dr_test_read_regs(&armed);
 	raw_spin_lock(&bp_machine.global.lock);
 	hw_breakpoint_debugger_enter();
-	refused = kgdb_set_hw_break(addr + 8, 8, BP_WRITE_WATCHPOINT);
-	removed = kgdb_remove_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
-	again = kgdb_remove_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
+	refused = kgdb_set_hw_break(addr + WORD, WORD, BP_WRITE_WATCHPOINT);
+	removed = kgdb_remove_hw_break(addr, WORD, BP_WRITE_WATCHPOINT);
+	again = kgdb_remove_hw_break(addr, WORD, BP_WRITE_WATCHPOINT);
 	hw_breakpoint_debugger_leave();
 	dr_test_read_regs(&gone);
 	raw_spin_unlock(&bp_machine.global.lock);
@@ -507,7 +507,7 @@ static void debugger_breakpoint_evicts_flexible_breakpoint(struct kunit *test)
 
 	kgdb_arch_late();
 	for (i = 0; i < HBP_NUM; i++) {
-		attr = dr_test_watch(&dr_test_words[i], 8, HW_BREAKPOINT_W);
+		attr = dr_test_watch(&dr_test_words[i], WORD, HW_BREAKPOINT_W);
 		attr.pinned = 0;
 		attr.config = HW_BREAKPOINT_FLEXIBLE;
 		dr_test_arm(test, i, attr);
@@ -516,7 +516,7 @@ static void debugger_breakpoint_evicts_flexible_breakpoint(struct kunit *test)
 	local_irq_disable();
 	dr_test_read_regs(&full);
 	hw_breakpoint_debugger_enter();
-	set = kgdb_set_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
+	set = kgdb_set_hw_break(addr, WORD, BP_WRITE_WATCHPOINT);
 	kgdb_correct_hw_break();
 	dr_test_read_regs(&leaving);
 	local_irq_enable();
@@ -524,7 +524,7 @@ static void debugger_breakpoint_evicts_flexible_breakpoint(struct kunit *test)
 
 	local_irq_disable();
 	hw_breakpoint_debugger_enter();
-	kgdb_remove_hw_break(addr, 8, BP_WRITE_WATCHPOINT);
+	kgdb_remove_hw_break(addr, WORD, BP_WRITE_WATCHPOINT);
 	kgdb_correct_hw_break();
 	local_irq_enable();
 
@@ -539,12 +539,12 @@ static void debugger_breakpoint_evicts_flexible_breakpoint(struct kunit *test)
 /* Sets or removes a write watchpoint of the debugger on word @i. */
 static int kgdb_set_word(int i)
 {
-	return kgdb_set_hw_break((unsigned long)&dr_test_words[i], 8, BP_WRITE_WATCHPOINT);
+	return kgdb_set_hw_break((unsigned long)&dr_test_words[i], WORD, BP_WRITE_WATCHPOINT);
 }
 
 static int kgdb_remove_word(int i)
 {
-	return kgdb_remove_hw_break((unsigned long)&dr_test_words[i], 8, BP_WRITE_WATCHPOINT);
+	return kgdb_remove_hw_break((unsigned long)&dr_test_words[i], WORD, BP_WRITE_WATCHPOINT);
 }
 
 /* Arms what kgdb_set_word() and kgdb_remove_word() have published. */
@@ -566,7 +566,7 @@ static int kgdb_set_word_early(int i)
 
 static void early_debugger_breakpoint_makes_its_claim_late(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(&dr_test_words[3], 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[3], WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 	struct perf_event *refused;
 	int i;

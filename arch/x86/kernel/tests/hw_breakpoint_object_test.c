@@ -17,7 +17,7 @@
 #include "hw_breakpoint_test.h"
 
 /* The longest range that the cases try */
-#define LENGTHS		40
+#define LENGTHS		(HBP_NUM * WORD + 8)
 #define OFFSETS		64
 
 /* ---- Oracle ---- */
@@ -40,15 +40,13 @@ static unsigned int fewest_pieces(unsigned int offset, unsigned int len, unsigne
 
 static unsigned int max_piece(void)
 {
-	return hw_breakpoint_addr_mask_max ? 32 : 8;
+	return hw_breakpoint_addr_mask_max ? HBP_NUM * WORD : WORD;
 }
 
 static int verdict(unsigned int offset, unsigned int len)
 {
-	if (!len)
+	if (!len || len > HBP_NUM * WORD)
 		return -EINVAL;
-	if (len > 32)
-		return len == 64 && !offset && !hw_breakpoint_addr_mask_max ? -EOPNOTSUPP : -EINVAL;
 	return fewest_pieces(offset, len, max_piece()) <= HBP_NUM ? 0 : -EINVAL;
 }
 
@@ -247,7 +245,7 @@ static bool watches_range(unsigned int words, unsigned int offset, unsigned int 
 static void expect_fits_beside(struct kunit *test, int nr, unsigned int offset, unsigned int len)
 {
 	struct perf_event_attr attr = dr_test_watch(bytes(offset), len, HW_BREAKPOINT_W);
-	unsigned int pieces = fewest_pieces(offset, len, 8);
+	unsigned int pieces = fewest_pieces(offset, len, WORD);
 	struct dr_test *f = test->priv;
 	struct perf_event *bp;
 	int i;
@@ -278,9 +276,9 @@ static void a_range_is_armed_if_enough_registers_are_free(struct kunit *test)
 		kunit_skip(test, "needs other registers with address masks");
 
 	for (nr = 0; nr <= HBP_NUM; nr++) {
-		for (offset = 32; offset < 40; offset++) {
-			for (len = 1; len <= 24; len++) {
-				if (fewest_pieces(offset, len, 8) <= HBP_NUM)
+		for (offset = 4 * WORD; offset < 5 * WORD; offset++) {
+			for (len = 1; len <= 3 * WORD; len++) {
+				if (fewest_pieces(offset, len, WORD) <= HBP_NUM)
 					expect_fits_beside(test, nr, offset, len);
 			}
 		}
@@ -306,13 +304,14 @@ static const struct {
 	unsigned int offset;
 	unsigned int len;
 } ranges[] = {
-	{ 0, 8 }, { 8, 1 }, { 4, 8 }, { 8, 16 }, { 7, 2 }, { 4, 16 }, { 8, 24 }, { 3, 6 },
-	{ 0, 32 }, { 32, 32 }, { 1, 8 }, { 16, 28 },
+	{ 0, WORD }, { WORD, 1 }, { WORD / 2, WORD }, { WORD, 2 * WORD }, { WORD - 1, 2 },
+	{ WORD / 2, 2 * WORD }, { WORD, 3 * WORD }, { 3, 6 }, { 0, 4 * WORD },
+	{ 4 * WORD, 4 * WORD }, { 1, WORD }, { 2 * WORD, 7 * WORD / 2 },
 };
 
 static void any_range_can_replace_any_other(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(bytes(0), 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(bytes(0), WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 	int from, to;
 
@@ -331,7 +330,7 @@ static void any_range_can_replace_any_other(struct kunit *test)
 
 static void a_change_that_needs_too_many_registers_changes_nothing(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(bytes(32), 16, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(bytes(4 * WORD), 2 * WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 
 	if (hw_breakpoint_addr_mask_max)
@@ -342,15 +341,15 @@ static void a_change_that_needs_too_many_registers_changes_nothing(struct kunit 
 	dr_test_arm_word(test, 0);
 	dr_test_arm_word(test, 1);
 
-	attr.bp_len = 24;
+	attr.bp_len = 3 * WORD;
 	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(f->bp[2], &attr), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, f->bp[2]->attr.bp_len, 16);
-	KUNIT_EXPECT_TRUE(test, watches_range(2, 32, 16));
+	KUNIT_EXPECT_EQ(test, f->bp[2]->attr.bp_len, 2 * WORD);
+	KUNIT_EXPECT_TRUE(test, watches_range(2, 4 * WORD, 2 * WORD));
 
 	/* What a smaller range releases is available at once. */
-	attr.bp_len = 8;
+	attr.bp_len = WORD;
 	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(f->bp[2], &attr), 0);
-	KUNIT_EXPECT_TRUE(test, watches_range(2, 32, 8));
+	KUNIT_EXPECT_TRUE(test, watches_range(2, 4 * WORD, WORD));
 	dr_test_arm_word(test, 3);
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 3), 1);
 }
@@ -358,7 +357,7 @@ static void a_change_that_needs_too_many_registers_changes_nothing(struct kunit 
 /* Claims change under a mutex. */
 static void the_number_of_registers_stays_with_interrupts_off(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(bytes(0), 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(bytes(0), WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 	int more, other;
 
@@ -368,7 +367,7 @@ static void the_number_of_registers_stays_with_interrupts_off(struct kunit *test
 	f->bp[0] = register_user_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[0], current);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f->bp[0]);
 	local_irq_disable();
-	attr.bp_len = 24;
+	attr.bp_len = 3 * WORD;
 	more = modify_user_hw_breakpoint(f->bp[0], &attr);
 	attr.bp_len = 2;
 	attr.bp_addr++;
@@ -376,8 +375,8 @@ static void the_number_of_registers_stays_with_interrupts_off(struct kunit *test
 	local_irq_enable();
 	KUNIT_EXPECT_EQ(test, more, -EINVAL);
 	KUNIT_EXPECT_EQ(test, other, -EINVAL);
-	KUNIT_EXPECT_EQ(test, f->bp[0]->attr.bp_len, 8);
-	KUNIT_EXPECT_TRUE(test, watches_range(0, 0, 8));
+	KUNIT_EXPECT_EQ(test, f->bp[0]->attr.bp_len, WORD);
+	KUNIT_EXPECT_TRUE(test, watches_range(0, 0, WORD));
 }
 
 static int wait_for_end(void *end)
@@ -392,7 +391,7 @@ static int wait_for_end(void *end)
  */
 static void a_modify_claims_the_registers_for_each_task_of_a_family(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(bytes(0), 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(bytes(0), WORD, HW_BREAKPOINT_W);
 	DECLARE_COMPLETION_ONSTACK(end);
 	struct task_struct *child, *other;
 	struct perf_event *more[HBP_NUM];
@@ -412,11 +411,11 @@ static void a_modify_claims_the_registers_for_each_task_of_a_family(struct kunit
 	child = get_task_struct(find_task_by_pid_ns(pid, &init_pid_ns));
 	rcu_read_unlock();
 
-	attr.bp_len = 24;
+	attr.bp_len = 3 * WORD;
 	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(f->bp[0], &attr), 0);
 	other = f->bp[0]->ctx->task == child ? current : child;
 	attr.inherit = 0;
-	attr.bp_len = 8;
+	attr.bp_len = WORD;
 	for (i = 0; i < HBP_NUM; i++) {
 		more[n] = register_user_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[1],
 						      other);
@@ -434,7 +433,7 @@ static void a_modify_claims_the_registers_for_each_task_of_a_family(struct kunit
 
 static void a_set_moves_where_it_needs_the_same_number_of_registers(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(bytes(4), 12, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(bytes(WORD / 2), 3 * WORD / 2, HW_BREAKPOINT_W);
 	struct perf_event * __percpu *set;
 	struct dr_test *f = test->priv;
 
@@ -443,19 +442,21 @@ static void a_set_moves_where_it_needs_the_same_number_of_registers(struct kunit
 
 	set = register_wide_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[0]);
 	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)set));
-	KUNIT_EXPECT_TRUE(test, watches_range(0, 4, 12));
-	/* 8 and 4 bytes */
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(set, (unsigned long)bytes(16), NULL), 0);
-	KUNIT_EXPECT_TRUE(test, watches_range(0, 16, 12));
+	KUNIT_EXPECT_TRUE(test, watches_range(0, WORD / 2, 3 * WORD / 2));
+	/* A word and half of one */
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(set, (unsigned long)bytes(2 * WORD), NULL),
+			0);
+	KUNIT_EXPECT_TRUE(test, watches_range(0, 2 * WORD, 3 * WORD / 2));
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 0), 0);
 	KUNIT_EXPECT_EQ(test, dr_test_write_hits(f, 2), 0);
-	/* 2, 8 and 2 bytes */
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(set, (unsigned long)bytes(6), NULL),
-			-EINVAL);
-	KUNIT_EXPECT_TRUE(test, watches_range(0, 16, 12));
-	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(set, (unsigned long)bytes(36), NULL),
-			0);
-	KUNIT_EXPECT_TRUE(test, watches_range(0, 36, 12));
+	/* A word between quarters of one */
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint(set, (unsigned long)bytes(3 * WORD / 4),
+							NULL), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, watches_range(0, 2 * WORD, 3 * WORD / 2));
+	KUNIT_EXPECT_EQ(test, modify_wide_hw_breakpoint_local(set,
+							      (unsigned long)bytes(9 * WORD / 2),
+							      NULL), 0);
+	KUNIT_EXPECT_TRUE(test, watches_range(0, 9 * WORD / 2, 3 * WORD / 2));
 	unregister_wide_hw_breakpoint(set);
 }
 
@@ -483,8 +484,8 @@ static void hits_of_several_pieces_are_one_hit(struct kunit *test)
 	if (hw_breakpoint_addr_mask_max)
 		kunit_skip(test, "needs other registers with address masks");
 
-	dr_test_arm(test, 1, dr_test_watch(&dr_test_words[7], 8, HW_BREAKPOINT_W));
-	dr_test_arm(test, 0, dr_test_watch(bytes(4), 16, HW_BREAKPOINT_W));
+	dr_test_arm(test, 1, dr_test_watch(&dr_test_words[7], WORD, HW_BREAKPOINT_W));
+	dr_test_arm(test, 0, dr_test_watch(bytes(WORD / 2), 2 * WORD, HW_BREAKPOINT_W));
 	other = dr_test_slot_now(test, &dr_test_words[7]);
 	KUNIT_ASSERT_GE(test, other, 0);
 	for (slot = 0; slot < HBP_NUM; slot++)
@@ -497,7 +498,8 @@ static void hits_of_several_pieces_are_one_hit(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, dr_test_take_hits(f, 1), !!(bits & ~own), "%lx", bits);
 		KUNIT_EXPECT_EQ_MSG(test, only, !(bits & ~own), "%lx", bits);
 		if (bits & own)
-			KUNIT_EXPECT_PTR_EQ(test, (char *)f->hits[0].addr, bytes(4));
+			KUNIT_EXPECT_PTR_EQ(test, (char *)(long)f->hits[0].addr,
+					    bytes(WORD / 2));
 	}
 	current->thread.virtual_dr6 = virtual_dr6;
 }
@@ -505,7 +507,7 @@ static void hits_of_several_pieces_are_one_hit(struct kunit *test)
 /* A slot that is no longer armed does not take the hit of one that is. */
 static void piece_that_was_disarmed_does_not_hide_a_hit(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(bytes(0), 16, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(bytes(0), 2 * WORD, HW_BREAKPOINT_W);
 	unsigned long virtual_dr6 = current->thread.virtual_dr6;
 	struct dr_test *f = test->priv;
 
@@ -514,7 +516,7 @@ static void piece_that_was_disarmed_does_not_hide_a_hit(struct kunit *test)
 
 	f->bp[0] = register_user_hw_breakpoint(&attr, dr_test_record_hit, &f->hits[0], current);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, f->bp[0]);
-	attr.bp_len = 8;
+	attr.bp_len = WORD;
 	KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(f->bp[0], &attr), 0);
 	trap_is_only_cause(f, DR_TRAP_BITS);
 	KUNIT_EXPECT_EQ(test, dr_test_take_hits(f, 0), 1);

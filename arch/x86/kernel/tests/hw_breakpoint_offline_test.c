@@ -13,6 +13,16 @@
 static struct task_struct *caller;
 static int nr_offline, nr_calls;
 
+static unsigned long *first_argument(struct pt_regs *regs)
+{
+#ifdef CONFIG_X86_64
+	return &regs->di;
+#else
+	return &regs->ax;
+#endif
+}
+NOKPROBE_SYMBOL(first_argument);
+
 /*
  * Lets the CPU, the first argument, appear to be offline for the first nr_offline calls:
  * replaces it by one that is never online.
@@ -20,7 +30,7 @@ static int nr_offline, nr_calls;
 static int call_offline_cpu(struct kprobe *kp, struct pt_regs *regs)
 {
 	if (current == READ_ONCE(caller) && nr_calls++ < nr_offline)
-		regs->di = nr_cpu_ids;
+		*first_argument(regs) = nr_cpu_ids;
 	return 0;
 }
 NOKPROBE_SYMBOL(call_offline_cpu);

@@ -147,15 +147,20 @@ static void a_range_that_wraps_around_is_refused(struct kunit *test)
 {
 	unsigned long last = ~0UL;
 
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(last - 6, 8, HW_BREAKPOINT_X), -EINVAL);
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(last, 8, HW_BREAKPOINT_X), -EINVAL);
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(last - 7, 8, HW_BREAKPOINT_X), 0);
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(last - 7, 8, HW_BREAKPOINT_W), 0);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(last - WORD + 2, WORD, HW_BREAKPOINT_X), -EINVAL);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(last, WORD, HW_BREAKPOINT_X), -EINVAL);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(last - WORD + 1, WORD, HW_BREAKPOINT_X), 0);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(last - WORD + 1, WORD, HW_BREAKPOINT_W), 0);
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(last, 1, HW_BREAKPOINT_W), 0);
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(last, 2, HW_BREAKPOINT_W), -EINVAL);
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(0x1000, last, HW_BREAKPOINT_W), -EINVAL);
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(0x1000, last - 0xfff, HW_BREAKPOINT_W), -EINVAL);
 	KUNIT_EXPECT_EQ(test, dr_test_verdict(0, last, HW_BREAKPOINT_X), -EINVAL);
+	/* Attributes have 64 bits in a 32-bit kernel, too. */
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(0x1000, BIT_ULL(32) + 4, HW_BREAKPOINT_W), -EINVAL);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(0x1000, BIT_ULL(32) + 6, HW_BREAKPOINT_RW), -EINVAL);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(BIT_ULL(32) - 4, 8, HW_BREAKPOINT_W),
+			WORD == 8 ? 0 : -EINVAL);
 }
 
 static void expect_ctl(struct kunit *test, u64 addr, u64 len, u32 type, unsigned int ctl)
@@ -174,12 +179,14 @@ static void control_field_encodes_type_and_length(struct kunit *test)
 	expect_ctl(test, 0x1000, 1, HW_BREAKPOINT_W, 0x1);
 	expect_ctl(test, 0x1000, 2, HW_BREAKPOINT_W, 0x5);
 	expect_ctl(test, 0x1000, 4, HW_BREAKPOINT_W, 0xd);
-	expect_ctl(test, 0x1000, 8, HW_BREAKPOINT_W, 0x9);
 	expect_ctl(test, 0x1008, 1, HW_BREAKPOINT_RW, 0x3);
 	expect_ctl(test, 0x1008, 2, HW_BREAKPOINT_RW, 0x7);
 	expect_ctl(test, 0x1008, 4, HW_BREAKPOINT_RW, 0xf);
+	expect_ctl(test, 0x1003, WORD, HW_BREAKPOINT_X, 0x0);
+	if (WORD == 4)
+		return;
+	expect_ctl(test, 0x1000, 8, HW_BREAKPOINT_W, 0x9);
 	expect_ctl(test, 0x1008, 8, HW_BREAKPOINT_RW, 0xb);
-	expect_ctl(test, 0x1003, 8, HW_BREAKPOINT_X, 0x0);
 }
 
 static void a_long_range_needs_address_masks(struct kunit *test)
@@ -196,7 +203,8 @@ static void a_long_range_needs_address_masks(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, (unsigned long)hw.mask, len - 1);
 		KUNIT_EXPECT_EQ(test, (unsigned int)hw.ctl, 0x1U);
 	}
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(0, 1UL << 33, HW_BREAKPOINT_W), -EOPNOTSUPP);
+	len = 1UL << (BITS_PER_LONG / 2 + 1);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(0, len, HW_BREAKPOINT_W), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, hw_breakpoint_mask(0), 0U);
 }
 
@@ -222,8 +230,8 @@ static void expect_never_watched(struct kunit *test, const char *what, int cpu,
 				    -EINVAL, "%s of CPU %d + %lx", what, cpu, addr[i] - first);
 	}
 	/* A range that begins before the data */
-	KUNIT_EXPECT_EQ_MSG(test, dr_test_verdict(first - 7, 8, HW_BREAKPOINT_X), -EINVAL,
-			    "%s of CPU %d", what, cpu);
+	KUNIT_EXPECT_EQ_MSG(test, dr_test_verdict(first - WORD + 1, WORD, HW_BREAKPOINT_X),
+			    -EINVAL, "%s of CPU %d", what, cpu);
 }
 
 #define expect_percpu_never_watched(test, var, cpu)				\
@@ -273,14 +281,15 @@ static void data_next_to_entry_data_is_accepted(struct kunit *test)
 {
 	unsigned long end = CPU_ENTRY_AREA_BASE + CPU_ENTRY_AREA_MAP_SIZE;
 
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(CPU_ENTRY_AREA_BASE - 8, 8, HW_BREAKPOINT_W), 0);
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(end, 8, HW_BREAKPOINT_W), 0);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(CPU_ENTRY_AREA_BASE - 8, WORD, HW_BREAKPOINT_W), 0);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(end, WORD, HW_BREAKPOINT_W), 0);
 #ifdef CONFIG_SMP
 	if (nr_cpu_ids < ARRAY_SIZE(__per_cpu_offset))
 		KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)&__per_cpu_offset[nr_cpu_ids],
 						      sizeof(long), HW_BREAKPOINT_W), 0);
 #endif
-	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)dr_test_words, 8, HW_BREAKPOINT_W), 0);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)dr_test_words, WORD,
+					      HW_BREAKPOINT_W), 0);
 }
 
 static void expect_moved(struct kunit *test, const struct arch_hw_breakpoint *hw,
@@ -302,7 +311,7 @@ static void a_moved_breakpoint_keeps_all_but_the_address(struct kunit *test)
 		.address = 0x10000, .mask = 4095, .ctl = DR_LEN_1 | DR_RW_WRITE,
 	};
 	const struct arch_hw_breakpoint word = {
-		.address = 0x10000, .ctl = DR_LEN_8 | DR_RW_READ,
+		.address = 0x10000, .ctl = DR_LEN_WORD | DR_RW_READ,
 	};
 	const struct arch_hw_breakpoint code = { .address = 0x10000 };
 	struct arch_hw_breakpoint to;
@@ -314,7 +323,7 @@ static void a_moved_breakpoint_keeps_all_but_the_address(struct kunit *test)
 	expect_moved(test, &code, 0x30003);
 	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&page, 0x30008, &to), -EINVAL);
 	/* Two pieces there */
-	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&word, 0x30004, &to), 0);
+	KUNIT_EXPECT_EQ(test, arch_hw_breakpoint_move(&word, 0x30000 + WORD / 2, &to), 0);
 	KUNIT_EXPECT_EQ(test, hw_breakpoint_weight(&to), 2U);
 
 	/* arch_hw_breakpoint_move() has to refuse each address that parsing refuses. */
@@ -337,15 +346,15 @@ static void an_instruction_on_the_kprobe_blacklist_is_refused(struct kunit *test
 	if (!IS_ENABLED(CONFIG_KPROBES))
 		kunit_skip(test, "no blacklist without CONFIG_KPROBES");
 
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(entry, 8, HW_BREAKPOINT_X), -EINVAL);
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(noinstr_text, 8, HW_BREAKPOINT_X), -EINVAL);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(entry, WORD, HW_BREAKPOINT_X), -EINVAL);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(noinstr_text, WORD, HW_BREAKPOINT_X), -EINVAL);
 	/* Refused for no other reason: the debugger may have these. */
-	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)notify_die, 8, HW_BREAKPOINT_X),
+	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)notify_die, WORD, HW_BREAKPOINT_X),
 			-EINVAL);
-	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)exc_page_fault, 8, HW_BREAKPOINT_X),
+	KUNIT_EXPECT_EQ(test, dr_test_verdict((unsigned long)exc_page_fault, WORD, HW_BREAKPOINT_X),
 			-EINVAL);
 	/* The kprobe blacklist applies to instruction breakpoints only. */
-	KUNIT_EXPECT_EQ(test, dr_test_verdict(ALIGN(noinstr_text, 8), 8, HW_BREAKPOINT_RW), 0);
+	KUNIT_EXPECT_EQ(test, dr_test_verdict(ALIGN(noinstr_text, 8), WORD, HW_BREAKPOINT_RW), 0);
 }
 
 static int in_kernel(unsigned long addr, u64 len, u32 type)
@@ -363,15 +372,15 @@ static void the_kernel_begins_where_user_space_ends(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, in_kernel(0, 1, HW_BREAKPOINT_W), 0);
 	KUNIT_EXPECT_EQ(test, in_kernel(end - 1, 1, HW_BREAKPOINT_W), 0);
-	KUNIT_EXPECT_EQ(test, in_kernel(end - 8, 8, HW_BREAKPOINT_RW), 0);
-	KUNIT_EXPECT_EQ(test, in_kernel(end - 1, 8, HW_BREAKPOINT_X), 0);
+	KUNIT_EXPECT_EQ(test, in_kernel(end - WORD, WORD, HW_BREAKPOINT_RW), 0);
+	KUNIT_EXPECT_EQ(test, in_kernel(end - 1, WORD, HW_BREAKPOINT_X), 0);
 	KUNIT_EXPECT_EQ(test, in_kernel(end, 1, HW_BREAKPOINT_W), 1);
-	KUNIT_EXPECT_EQ(test, in_kernel(end, 8, HW_BREAKPOINT_W), 1);
-	KUNIT_EXPECT_EQ(test, in_kernel(end, 8, HW_BREAKPOINT_X), 1);
-	KUNIT_EXPECT_EQ(test, in_kernel((unsigned long)dr_test_words, 8, HW_BREAKPOINT_W), 1);
-	KUNIT_EXPECT_EQ(test, in_kernel((unsigned long)dr_test_called, 8, HW_BREAKPOINT_X), 1);
+	KUNIT_EXPECT_EQ(test, in_kernel(end, WORD, HW_BREAKPOINT_W), 1);
+	KUNIT_EXPECT_EQ(test, in_kernel(end, WORD, HW_BREAKPOINT_X), 1);
+	KUNIT_EXPECT_EQ(test, in_kernel((unsigned long)dr_test_words, WORD, HW_BREAKPOINT_W), 1);
+	KUNIT_EXPECT_EQ(test, in_kernel((unsigned long)dr_test_called, WORD, HW_BREAKPOINT_X), 1);
 	KUNIT_EXPECT_EQ(test, in_kernel(~0UL, 1, HW_BREAKPOINT_W), 1);
-	KUNIT_EXPECT_EQ(test, in_kernel(~0UL - 7, 8, HW_BREAKPOINT_X), 1);
+	KUNIT_EXPECT_EQ(test, in_kernel(~0UL - WORD + 1, WORD, HW_BREAKPOINT_X), 1);
 }
 
 /* Needs no processor with address masks: the function only computes. */
@@ -399,7 +408,7 @@ static void breakpoint_is_armed_in_one_slot_until_unregistered(struct kunit *tes
 	slot = dr_test_slot_at(&regs, &dr_test_words[0]);
 	KUNIT_ASSERT_GE(test, slot, 0);
 	KUNIT_EXPECT_EQ(test, dr_test_nr_enabled(&regs), 1);
-	KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), DR_LEN_8 | DR_RW_WRITE);
+	KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), DR_LEN_WORD | DR_RW_WRITE);
 
 	dr_test_drop(test, 0);
 	regs = dr_test_regs_now(test);
@@ -428,7 +437,7 @@ static void each_type_and_length_is_armed_with_its_control_field(struct kunit *t
 	expect_armed_with(test, word, 1, HW_BREAKPOINT_W, DR_LEN_1 | DR_RW_WRITE);
 	expect_armed_with(test, word + 2, 2, HW_BREAKPOINT_W, DR_LEN_2 | DR_RW_WRITE);
 	expect_armed_with(test, word + 4, 4, HW_BREAKPOINT_RW, DR_LEN_4 | DR_RW_READ);
-	expect_armed_with(test, word, 8, HW_BREAKPOINT_RW, DR_LEN_8 | DR_RW_READ);
+	expect_armed_with(test, word, WORD, HW_BREAKPOINT_RW, DR_LEN_WORD | DR_RW_READ);
 	expect_armed_with(test, dr_test_called, sizeof(long), HW_BREAKPOINT_X,
 			  DR_LEN_1 | DR_RW_EXECUTE);
 }
@@ -516,7 +525,7 @@ static void a_slot_that_holds_the_address_is_taken_again(struct kunit *test)
 
 static void modify_updates_the_armed_register(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 	struct dr_test_regs regs;
 	int slot;
@@ -537,12 +546,12 @@ static void modify_updates_the_armed_register(struct kunit *test)
 	KUNIT_EXPECT_GE(test, dr_test_slot_at(&regs, &dr_test_words[2]), 0);
 
 	/* The same address with another control field */
-	attr = dr_test_watch(&dr_test_words[1], 8, HW_BREAKPOINT_W);
+	attr = dr_test_watch(&dr_test_words[1], WORD, HW_BREAKPOINT_W);
 	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(f->bp[0], &attr), 0);
 	regs = dr_test_regs_now(test);
 	slot = dr_test_slot_at(&regs, &dr_test_words[1]);
 	KUNIT_ASSERT_GE(test, slot, 0);
-	KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), DR_LEN_8 | DR_RW_WRITE);
+	KUNIT_EXPECT_EQ(test, dr7_ctl(regs.dr7, slot), DR_LEN_WORD | DR_RW_WRITE);
 
 	attr.disabled = 1;
 	KUNIT_ASSERT_EQ(test, modify_user_hw_breakpoint(f->bp[0], &attr), 0);
@@ -573,7 +582,7 @@ static struct dr_test_regs regs_of(struct kthread_worker *worker)
 
 static void task_switch_disarms_breakpoints_of_the_previous_task(struct kunit *test)
 {
-	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 	struct kthread_worker *worker;
 	struct dr_test_regs regs;
@@ -782,7 +791,7 @@ static void any_set_of_breakpoints_can_replace_any_other(struct kunit *test)
 	int i, missed = 0;
 
 	for (i = 0; i < HBP_NUM; i++)
-		dr_test_arm(test, i, dr_test_watch(&dr_test_words[i], 1 << i,
+		dr_test_arm(test, i, dr_test_watch(&dr_test_words[i], min(1U << i, WORD),
 						   i & 1 ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W));
 
 	local_irq_disable();
@@ -1121,7 +1130,7 @@ static void registers_that_were_lost_are_restored(struct kunit *test)
  */
 static void repoint_while_a_guest_runs(struct kunit *test, bool has_values_of_host)
 {
-	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], 8, HW_BREAKPOINT_W);
+	struct perf_event_attr attr = dr_test_watch(&dr_test_words[0], WORD, HW_BREAKPOINT_W);
 	struct dr_test *f = test->priv;
 	struct perf_event * __percpu *set;
 	struct dr_test_regs guest, lent, after;

@@ -29,6 +29,10 @@
 
 #define DR_TEST_WORDS	8
 
+/* The length of one of them: the longest that a register watches without a mask */
+#define WORD		((unsigned int)sizeof(long))
+#define DR_LEN_WORD	(WORD == 8 ? DR_LEN_8 : DR_LEN_4)
+
 /* The memory that is watched */
 extern unsigned long dr_test_words[DR_TEST_WORDS];
 

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include <asm/cpu_entry_area.h>
+#include <asm/sections.h>
 
 #include "hw_breakpoint_test.h"
 
@@ -185,7 +186,7 @@ struct perf_event *dr_test_make_fifth(struct kunit *test, int word)
 	/* Like an event of a CPU it counts the hits of any task. */
 	event->ctx = kunit_kzalloc(test, sizeof(*event->ctx), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, event->ctx);
-	KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[word], 8,
+	KUNIT_ASSERT_EQ(test, dr_test_parse((unsigned long)&dr_test_words[word], WORD,
 					    HW_BREAKPOINT_W, counter_arch_bp(event)), 0);
 
 	return event;
@@ -201,7 +202,7 @@ void dr_test_drop(struct kunit *test, int i)
 
 int dr_test_parse(u64 addr, u64 len, u32 type, struct arch_hw_breakpoint *hw)
 {
-	struct perf_event_attr attr = dr_test_watch((void *)addr, len, type);
+	struct perf_event_attr attr = dr_test_watch((void *)(long)addr, len, type);
 
 	return hw_breakpoint_arch_parse(NULL, &attr, hw);
 }
@@ -252,6 +253,7 @@ unsigned int dr_test_debugger_leaves_with(const struct arch_hw_breakpoint *const
 
 /* ---- Stacks of exceptions ---- */
 
+#ifdef CONFIG_X86_64
 bool dr_test_on_nmi_stack(const struct pt_regs *regs)
 {
 	return regs->sp >= __this_cpu_ist_bottom_va(NMI) && regs->sp <= __this_cpu_ist_top_va(NMI);
@@ -261,6 +263,28 @@ bool dr_test_on_db_stack(const struct pt_regs *regs)
 {
 	return regs->sp >= __this_cpu_ist_bottom_va(DB) && regs->sp <= __this_cpu_ist_top_va(DB);
 }
+#else
+/*
+ * A 32-bit kernel handles these exceptions on the stack of what they interrupt.  Each counts as
+ * an NMI, from the end of the entry text on.
+ */
+static bool interrupted_exception(const struct pt_regs *regs)
+{
+	return (preempt_count() & NMI_MASK) > NMI_OFFSET ||
+	       (regs->ip >= (unsigned long)__entry_text_start &&
+		regs->ip < (unsigned long)__entry_text_end);
+}
+
+bool dr_test_on_nmi_stack(const struct pt_regs *regs)
+{
+	return interrupted_exception(regs);
+}
+
+bool dr_test_on_db_stack(const struct pt_regs *regs)
+{
+	return interrupted_exception(regs);
+}
+#endif
 
 /* ---- Begin and end of a case ---- */
 

@@ -250,6 +250,7 @@ static bool is_of_process(struct perf_event_attr *attr)
 
 OP(nothing, (void)arg)
 OP(getppid, syscall(SYS_getppid))
+OP(umask, syscall(SYS_umask, 022))
 OP(open_close, close(must_open(arg, 0, -1)))
 OP(open_close_cpu, close(must_open(arg, -1, 0)))
 
@@ -1283,6 +1284,26 @@ static void bench_triggers(void)
 	stop_hits();
 }
 
+/* A window watches an object from the entry to the return of umask(), which ftrace knows. */
+static void bench_windows(void)
+{
+	static const char trigger[] = TRACEFS "events/bench/enter/trigger";
+	static const char window[] = "!set_wprobe:bench/object:ptr:window";
+	char definition[128];
+
+	snprintf(definition, sizeof(definition), "f:bench/enter __x64_sys_umask ptr=\\%#lx:x64",
+		 quiet_address());
+	if (!write_file(TRACEFS "dynamic_events", definition))
+		return;
+	must_write(TRACEFS "dynamic_events", "f:bench/leave __x64_sys_umask%return");
+	start_hits("w:bench/object w@-1:4");
+	measure("umask_no_window", op_umask, NULL);
+	must_write(trigger, window + 1);
+	measure("umask_window", op_umask, NULL);
+	must_write(trigger, window);
+	stop_hits();
+}
+
 static void bench_events(void)
 {
 	mount("tracefs", TRACEFS, "tracefs", 0, NULL);
@@ -1295,6 +1316,7 @@ static void bench_events(void)
 	must_write(TRACEFS "dynamic_events", "-:bench/object");
 	bench_event_hit("getppid_watch_event", "w:bench/watch x@__x64_sys_getppid a=%di b=%si");
 	bench_triggers();
+	bench_windows();
 }
 
 /* ---- Events of a whole process ---- */

@@ -3,6 +3,16 @@
 #define BP_NO_TESTS
 #include "bp_test.h"
 
+#ifdef __aarch64__
+void bp_settle(void *p)
+{
+}
+
+bool bp_emulated(void)
+{
+	return false;
+}
+#else
 void bp_settle(void *p)
 {
 	if ((char *)p >= BP_PAGE && (char *)p < BP_PAGE + BP_PAGE_SIZE)
@@ -16,6 +26,7 @@ bool bp_emulated(void)
 	asm volatile("cpuid" : "+a"(eax), "=b"(sig[0]), "=c"(sig[1]), "=d"(sig[2]));
 	return !memcmp(sig, "TCGTCGTCGTCG", sizeof(sig));
 }
+#endif
 
 int bp_attempts(void)
 {

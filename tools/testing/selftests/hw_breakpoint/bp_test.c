@@ -4,13 +4,59 @@
  */
 #define BP_NO_TESTS
 #include <linux/capability.h>
+#include <elf.h>
+#ifdef __aarch64__
+#include <asm/ptrace.h>
+#endif
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/utsname.h>
 
 #include "bp_test.h"
 
 /* ---------------------------------------------------------------- accesses */
 
+#ifdef __aarch64__
+void bp_store(void *p, unsigned int size)
+{
+	switch (size) {
+	case 1:
+		asm volatile("strb %w1, [%0]" : : "r"(p), "r"(1) : "memory");
+		break;
+	case 2:
+		asm volatile("strh %w1, [%0]" : : "r"(p), "r"(1) : "memory");
+		break;
+	case 4:
+		asm volatile("str %w1, [%0]" : : "r"(p), "r"(1) : "memory");
+		break;
+	case 8:
+		asm volatile("str %x1, [%0]" : : "r"(p), "r"(1L) : "memory");
+		break;
+	}
+}
+
+void bp_load(void *p, unsigned int size)
+{
+	unsigned long v;
+
+	switch (size) {
+	case 1:
+		asm volatile("ldrb %w0, [%1]" : "=r"(v) : "r"(p) : "memory");
+		break;
+	case 2:
+		asm volatile("ldrh %w0, [%1]" : "=r"(v) : "r"(p) : "memory");
+		break;
+	case 4:
+		asm volatile("ldr %w0, [%1]" : "=r"(v) : "r"(p) : "memory");
+		break;
+	case 8:
+		asm volatile("ldr %x0, [%1]" : "=r"(v) : "r"(p) : "memory");
+		break;
+	}
+}
+#else
 void bp_store(void *p, unsigned int size)
 {
 	switch (size) {
@@ -54,6 +100,7 @@ void bp_load(void *p, unsigned int size)
 	}
 	bp_settle(p);
 }
+#endif
 
 void bp_store_times(void *p, unsigned int size, int times)
 {
@@ -73,14 +120,18 @@ asm(".pushsection .text, \"ax\", @progbits\n"
 	"	nop\n"
 	"	ret\n"
 	"	.size	bp_func, . - bp_func\n"
-#ifdef __x86_64__
+#ifndef __i386__
 	"	.balign	16\n"
 	"	.globl	bp_store_at, bp_store_insn, bp_store_next\n"
 	"	.type	bp_store_at, @function\n"
 	"bp_store_at:\n"
 	"	nop\n"
 	"bp_store_insn:\n"
+#ifdef __aarch64__
+	"	strb	w0, [x0]\n"
+#else
 	"	movb	$1, (%rdi)\n"
+#endif
 	"bp_store_next:\n"
 	"	nop\n"
 	"	ret\n"
@@ -199,6 +250,62 @@ __u64 bp_id(int fd)
 	return id;
 }
 
+/* ----------------------------------------------------------------- ptrace */
+
+#ifdef __aarch64__
+unsigned long bp_tracee_ip(pid_t pid)
+{
+	struct user_regs_struct regs = { };
+	struct iovec iov = { &regs, sizeof(regs) };
+
+	ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &iov);
+	return regs.pc;
+}
+
+int bp_tracee_watch(pid_t pid, int nr, const void *addr, int len)
+{
+	struct user_hwdebug_state state;
+	struct iovec iov = { &state, sizeof(state) };
+
+	if (ptrace(PTRACE_GETREGSET, pid, NT_ARM_HW_WATCH, &iov))
+		return -errno;
+	state.dbg_regs[nr].addr = (unsigned long)addr & ~7UL;
+	/* Byte address select, stores, user mode, enabled */
+	state.dbg_regs[nr].ctrl = ((1U << len) - 1) << ((unsigned long)addr & 7) << 5 |
+				  2 << 3 | 2 << 1 | 1;
+	iov.iov_len = offsetof(struct user_hwdebug_state, dbg_regs[nr + 1]);
+	return ptrace(PTRACE_SETREGSET, pid, NT_ARM_HW_WATCH, &iov) ? -errno : 0;
+}
+#else
+unsigned long bp_tracee_ip(pid_t pid)
+{
+	struct user_regs_struct regs = { };
+
+	ptrace(PTRACE_GETREGS, pid, 0, &regs);
+#ifdef __i386__
+	return regs.eip;
+#else
+	return regs.rip;
+#endif
+}
+
+int bp_tracee_watch(pid_t pid, int nr, const void *addr, int len)
+{
+	unsigned long dr7;
+
+	errno = 0;
+	dr7 = ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, u_debugreg[7]), 0);
+	if (errno)
+		return -errno;
+	/* Length, with the code 2 for 8 bytes; stores; enabled */
+	dr7 |= ((len == 8 ? 2UL : len - 1) << 2 | 1) << (16 + 4 * nr) | 1UL << 2 * nr;
+	if (ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[nr]), addr) ||
+	    ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[7]), dr7))
+		return -errno;
+	return 0;
+}
+#endif
+
 /* -------------------------------------------------------------------- CPUs */
 
 struct bp_cpus bp_online_cpus(void)
@@ -276,11 +383,11 @@ int bp_free_slots(pid_t pid, int cpu)
 
 int bp_fill(pid_t pid, int cpu, int fd[BP_SLOTS])
 {
-	static __u64 quiet[BP_SLOTS] __aligned(8);
+	static unsigned long quiet[BP_SLOTS];
 	int nr;
 
 	for (nr = 0; nr < BP_SLOTS; nr++) {
-		struct perf_event_attr attr = bp_attr_w(&quiet[nr], 8);
+		struct perf_event_attr attr = bp_attr_w(&quiet[nr], sizeof(quiet[nr]));
 
 		fd[nr] = bp_open(&attr, pid, cpu);
 		if (fd[nr] < 0)

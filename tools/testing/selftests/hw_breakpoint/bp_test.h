@@ -48,6 +48,7 @@ static int test_harness_run(int argc, char **argv) __attribute__((__unused__));
 
 #include "../kselftest_harness.h"
 
+#include "bp_arch.h"
 #include "bp_emulator.h"
 
 /* A kernel with debug options in an emulator is slow. */
@@ -103,12 +104,23 @@ void bp_store_at(void *p);
 extern const char bp_func_insn[], bp_func_next[];
 extern const char bp_store_insn[], bp_store_next[];
 
+/* The instruction pointer of a hit by bp_store_at() */
+#define BP_STORE_IP	((unsigned long)(BP_AFTER_ACCESS ? bp_store_next : bp_store_insn))
+
 /* ------------------------------------------------------------------ events */
 
 /* A breakpoint that counts in user mode and is enabled when it is opened. */
 struct perf_event_attr bp_attr(unsigned int type, const void *addr, unsigned long len);
 struct perf_event_attr bp_attr_w(const void *addr, unsigned long len);
 struct perf_event_attr bp_attr_x(const void *addr);
+
+/*
+ * The length of a word of the kernel, which may have other words than the program: the length of
+ * instruction breakpoints, and the longest that one register watches. See mkroot.
+ */
+#ifndef BP_WORD
+#define BP_WORD		8
+#endif
 
 /* A software event that counts in user mode. */
 struct perf_event_attr bp_attr_sw(__u64 config);
@@ -166,6 +178,13 @@ void bp_unpin(void);
 	do {								\
 		if (geteuid())						\
 			SKIP(return, "needs root");			\
+	} while (0)
+
+/* @has: one of the constants of bp_arch.h */
+#define BP_NEED(has, why_not)						\
+	do {								\
+		if (!(has))						\
+			SKIP(return, why_not);				\
 	} while (0)
 
 #define BP_NEED_CPUS(cpus, want)					\

@@ -181,14 +181,28 @@ test_summary_on_a_terminal()
 		complain "not renewed: $(grep -c 'ESC\[2K----' "$report")"
 	grep -q '^ESC\[2K *[0-9]*  many.a  write_all+' "$report" || complain "no counts"
 	# Hits are coloured, and complete.
-	equal "$(grep -c '^ESC\[36mwrite_all+' "$report")" 8002 "coloured hits and counts"
+	hidden=$(sed -n 's/^\([0-9]*\) hits* not shown: .*/\1/p' "$report")
+	equal "$(($(grep -c '^ESC\[36mwrite_all+' "$report") + ${hidden:-0}))" 8002 \
+	      "coloured hits and counts"
 	# The final report comes after the summary.
 	sed -n '/^ESC\[r/,$p' "$report" | grep -q "^8000 hits at 2 places" ||
 		complain "$(sed -n '/^ESC\[r/,$p' "$report")"
 	on_tty "$hwbp" stat many.a -- "$programs/many" 4000
 	status_is 0
 	[ "$(grep -c '^ESC\[2K *[0-9]*  many.a$' "$report")" -ge 2 ] || complain "$(cat "$report")"
-	grep -q "^ESC84000 hits; threads ran" "$report" || complain "$(cat "$report")"
+	grep -q "^4000 hits; threads ran" "$report" || complain "$(cat "$report")"
+}
+
+# A terminal that is slower than the program does not hold up the report.
+test_hits_on_a_slow_terminal()
+{
+	SLOW=3 on_tty "$hwbp" watch many.a -- "$programs/many" 2000
+	status_is 0
+	hidden=$(sed -n 's/^\([0-9]*\) hits not shown: .*/\1/p' "$report")
+	[ "${hidden:-0}" -gt 1000 ] || complain "'$hidden' hits are not shown"
+	equal "$(($(grep -c '^ESC\[36mwrite_all+' "$report") + ${hidden:-0}))" 2001 \
+	      "coloured hits and counts"
+	grep -q "^2000 hits at 1 place" "$report" || complain "$(tail "$report")"
 }
 
 # Of more places than the summary has lines, those with the most hits are shown.
@@ -464,29 +478,29 @@ test_slots_of_a_list_of_claims()
 	register cpu=0 slot=1 free
 	END
 	says <<-'END'
-	registers of each CPU: 4 for instructions and data; 4 claims of CPUs, 3 of 2 tasks
+	registers of each CPU: 4
 
-	              KIND       TYPE LEN ADDRESS            NAME OWNER
-	CPU 0: no claims
-	  register 0  flexible   rw     4 0x55d0             -    perf 5000456, for task 5000001 (ledger)
+	              KIND       TYPE LEN ADDRESS            NAME             OWNER
+	CPU 0
+	  register 0  flexible   rw     4 0x55d0             -                perf 5000456, for task 5000001 (ledger)
 	  register 1  free
 
-	CPU 1: 2 guaranteed, 1 flexible
-	  claim       guaranteed w      4 0x4                -    kgdb
-	  claim       guaranteed w      8 0xffffffffffffff00 -    kernel handler()
-	  claim       flexible   r      1 0x5                -    perf, opener has exited
-	  register 0  guaranteed w      8 0xffffffffffffff00 -    kernel handler()
+	CPU 1
+	  claim       guaranteed w      4 0x4                -                kgdb
+	  claim       guaranteed w      8 0xffffffffffffff00 -                kernel handler
+	  claim       flexible   r      1 0x5                -                perf (gone)
+	  register 0  guaranteed w      8 0xffffffffffffff00 -                kernel handler
 	  register 1  free
 
-	CPU 10 (offline): 1 guaranteed
-	  claim       guaranteed w      8 0xffffffffffffff00 -    kernel, takes 2 registers
+	CPU 10 (offline)
+	  claim       guaranteed w      8 0xffffffffffffff00 -                kernel, takes 2 registers
 
-	task 5000001 (ledger): 1 guaranteed, 1 flexible
-	  any CPU     guaranteed w      2 0x7ffdeadbeef0     -    ptrace, no tracer now
-	  any CPU     flexible   rw     4 0x55d0             -    perf 5000456
+	task 5000001 (ledger)
+	  any CPU     guaranteed w      2 0x7ffdeadbeef0     -                ptrace (gone)
+	  any CPU     flexible   rw     4 0x55d0             -                perf 5000456
 
-	task 5000002 (my prog): 1 guaranteed
-	  CPU 1       guaranteed x      8 0x401136           -    ptrace 5000077
+	task 5000002 (my prog)
+	  CPU 1       guaranteed x      8 0x401136           -                ptrace 5000077
 
 	CPU 1 is full beside task 5000001 (ledger): a further guaranteed breakpoint of the CPU fails
 	CPU 10 is full beside task 5000001 (ledger): a further guaranteed breakpoint of the CPU fails
@@ -508,20 +522,20 @@ test_slots_of_all_cpus()
 	} | grep -v 'slot=[23]' >"$tmp/in"
 	slots <"$tmp/in"
 	says <<-'END'
-	registers of each CPU: 4 for instructions and data; 2 claims of all CPUs, 1 claim of CPUs, 1 of 1 task
+	registers of each CPU: 4
 
-	              KIND       TYPE LEN ADDRESS            NAME OWNER
-	all CPUs: 2 guaranteed
-	  claim       guaranteed w      8 0x1000             -    kgdb
-	  claim       guaranteed w      8 0x1000             -    kgdb
+	              KIND       TYPE LEN ADDRESS            NAME             OWNER
+	all CPUs
+	  claim       guaranteed w      8 0x1000             -                kgdb
+	  claim       guaranteed w      8 0x1000             -                kgdb
 
-	CPU 0: 1 guaranteed
-	  claim       guaranteed w      8 0x1000             -    kgdb
+	CPU 0
+	  claim       guaranteed w      8 0x1000             -                kgdb
 	  register 0  free
 	  register 1  free
 
-	task 5000001 (some task): 1 guaranteed
-	  any CPU     guaranteed w      8 0x1000             -    kgdb
+	task 5000001 (some task)
+	  any CPU     guaranteed w      8 0x1000             -                kgdb
 
 	CPU 0 is full beside task 5000001 (some task): a further guaranteed breakpoint of the CPU fails
 	task 5000001 (some task) is full on CPU 0: a further guaranteed breakpoint fails there
@@ -539,49 +553,15 @@ test_slots_without_claims()
 	{ echo "class name=any slots=4"; free_registers 0; } >"$tmp/in"
 	slots <"$tmp/in"
 	says <<-'END'
-	registers of each CPU: 4 for instructions and data; 0 claims of CPUs, 0 of 0 tasks
+	registers of each CPU: 4
 
-	              KIND       TYPE LEN ADDRESS            NAME OWNER
-	CPU 0: no claims
+	              KIND       TYPE LEN ADDRESS            NAME             OWNER
+	CPU 0
 	  register 0  free
 	  register 1  free
 	  register 2  free
 	  register 3  free
 
-	END
-}
-
-test_slots_of_two_classes()
-{
-	{
-		echo "class name=inst slots=3"
-		echo "class name=data slots=2"
-		claim "pid=5000001 cpu=any" guaranteed class=data
-		claim "pid=5000001 cpu=any" guaranteed class=inst
-		claim "pid=5000001 cpu=any" guaranteed class=data
-		claim cpu=0 flexible class=inst
-		echo "register cpu=0 slot=0 class=inst free"
-		claim cpu=0 guaranteed "slot=0 class=data" | sed 's/^claim/register/'
-		claim cpu=0 guaranteed slot=1 | sed 's/^claim/register/'
-	} >"$tmp/in"
-	slots <"$tmp/in"
-	says <<-'END'
-	registers of each CPU: 3 for instructions, 2 for data; 1 claim of CPUs, 3 of 1 task
-
-	              KIND       CLASS TYPE LEN ADDRESS            NAME OWNER
-	CPU 0: 1 flexible
-	  claim       flexible   inst  w      8 0x1000             -    kgdb
-	  register 1  guaranteed -     w      8 0x1000             -    kgdb
-	  register 0  free
-	  register 0  guaranteed data  w      8 0x1000             -    kgdb
-
-	task 5000001 (some task): 3 guaranteed
-	  any CPU     guaranteed inst  w      8 0x1000             -    kgdb
-	  any CPU     guaranteed data  w      8 0x1000             -    kgdb
-	  any CPU     guaranteed data  w      8 0x1000             -    kgdb
-
-	CPU 0 is full for data beside task 5000001 (some task): a further guaranteed breakpoint of the CPU fails
-	task 5000001 (some task) is full for data: a further guaranteed breakpoint fails
 	END
 }
 
@@ -599,15 +579,15 @@ test_slots_of_odd_names()
 	status_is 0
 	sed -n 's/^task //p' "$out" >"$tmp/heads"
 	cat >"$tmp/expected" <<-'END'
-	5000001 (cpu=7 pid=1 comm=x): 1 guaranteed
-	5000002 (): 1 guaranteed
-	5000003 ( two  spaces ): 1 guaranteed
-	5000004 (\n\\\042): 1 guaranteed
-	5000005 () is full): 1 guaranteed
-	5000006 (free): 1 guaranteed
-	5000007 (esc?[1m): 1 guaranteed
-	5000008 (tab?): 1 guaranteed
-	5000009 (caf??): 1 guaranteed
+	5000001 (cpu=7 pid=1 comm=x)
+	5000002 ()
+	5000003 ( two  spaces )
+	5000004 (\n\\\042)
+	5000005 () is full)
+	5000006 (free)
+	5000007 (esc?[1m)
+	5000008 (tab?)
+	5000009 (caf??)
 	END
 	cmp -s "$tmp/expected" "$tmp/heads" || complain "$(cat "$tmp/heads")"
 	equal "$(tail -n 1 "$out" | tr -d ' ')" "" "who is full"
@@ -625,7 +605,6 @@ test_slots_of_malformed_lines()
 	expected class, claim or register|
 	expected class, claim or register|garbage
 	expected class, claim or register|claims $good
-	missing name=|class
 	missing slots=|class name=x
 	invalid number in slots=|class name=x slots=four
 	invalid number in slots=|class name=x slots=
@@ -636,10 +615,7 @@ test_slots_of_malformed_lines()
 	invalid number in cpu=|claim cpu=0x $good
 	invalid number in cpu=|claim cpu=99999999999 $good
 	invalid number in cpu=|claim pid=1 cpu=all $good comm=x
-	unknown value of kind=|claim kind=pinned $good
-	unknown value of class=|claim class=data $good
 	invalid number in weight=|claim weight=one $good
-	unknown value of type=|claim type=wx $good
 	missing type=|claim type $good
 	invalid number in len=|claim len=+8 $good
 	invalid number in addr=|claim addr=0x10000000000000000 $good
@@ -651,12 +627,8 @@ test_slots_of_malformed_lines()
 	missing slot=|register cpu=0 free
 	invalid number in slot=|register cpu=0 slot= free
 	missing kind=|register cpu=0 slot=0
-	unknown value of type=|register slot=0 type=- $good
 	missing kind=|register cpu=0 slot=0 a b c d e f g h i j k l m n o p q r s t u v w x y z
 	END
-	printf 'class name=any slots=4\nregister\0 cpu=0 slot=0 free\n' >"$tmp/in"
-	slots <"$tmp/in"
-	refused "line 2: contains a NUL character"
 	printf 'class name=any slots=4\n\033[1mbold\n' >"$tmp/in"
 	slots <"$tmp/in"
 	refused "'?\[1mbold'"
@@ -693,11 +665,9 @@ test_slots_of_thousands_of_claims()
 	} >"$tmp/in"
 	slots <"$tmp/in"
 	status_is 0
-	equal "$(head -n 1 "$out" | sed 's/.*; //')" \
-	      "3000 claims of CPUs, 8000 of 4000 tasks" "summary"
 	equal "$(grep -c '^  claim ' "$out")" 3000 "claims of a CPU"
 	equal "$(grep -c '^  any CPU ' "$out")" 8000 "claims of tasks"
-	sed -n 's/^task \([0-9]*\) (worker [0-9]*): .*/\1/p' "$out" >"$tmp/pids"
+	sed -n 's/^task \([0-9]*\) (worker [0-9]*)$/\1/p' "$out" >"$tmp/pids"
 	equal "$(wc -l <"$tmp/pids")" 4000 "tasks"
 	sort -n "$tmp/pids" | cmp -s - "$tmp/pids" || complain "the tasks are not sorted"
 	full_is ""
@@ -774,17 +744,17 @@ test_slots_restricted()
 	} >"$tmp/in"
 	slots --cpu 1 <"$tmp/in"
 	status_is 0
-	equal "$(grep -E '^(CPU|task)' "$out")" "CPU 1: 1 guaranteed
-task 5000001 (some task): 1 guaranteed
-task 5000002 (some task): 1 guaranteed" "sections"
+	equal "$(grep -E '^(CPU|task)' "$out")" "CPU 1
+task 5000001 (some task)
+task 5000002 (some task)" "sections"
 	slots -p 5000002 <"$tmp/in"
 	status_is 0
 	equal "$(grep -E '^(CPU|task)' "$out")" "CPU 0
-task 5000002 (some task): 1 guaranteed" "sections"
+task 5000002 (some task)" "sections"
 	equal "$(section "CPU 0" | awk '{ print $1, $2, $NF }')" "register 0 (a)" "register"
 	slots -p5000001 --cpu=1 <"$tmp/in"
 	status_is 0
-	equal "$(grep -E '^(CPU|task)' "$out")" "task 5000001 (some task): 1 guaranteed" "sections"
+	equal "$(grep -E '^(CPU|task)' "$out")" "task 5000001 (some task)" "sections"
 	slots -p $$ <"$tmp/in"
 	status_is 0
 	equal "$(grep "^task" "$out")" "task $$: no claims" "sections"
@@ -828,7 +798,7 @@ test_slots_names_addresses()
 	      "$address spare+0x8 ptrace $threads (threads) $nameless [threads+...] kgdb" "names"
 	equal "$(awk '/OWNER$/ { print index($0, "OWNER") } / ptrace / { print index($0, "ptrace") }' \
 		"$out" | uniq | wc -l)" 1 "columns of the owners"
-	grep -q "^task $thread (runner), a thread of $threads: 1 guaranteed, 1 flexible$" "$out" ||
+	grep -q "^task $thread (runner), a thread of $threads$" "$out" ||
 		complain "$(grep "^task" "$out")"
 	equal "$(section "task $thread" | awk '{ print $6, $7 }' | xargs)" \
 	      "$address spare+0x8 0x10 -" "names"
@@ -845,15 +815,11 @@ test_slots_cannot_read()
 	run "$hwbp" slots --from "$tmp"
 	refused "cannot read '$tmp': Is a directory"
 	run "$programs/as_nobody" "$hwbp" slots
-	refused "no permission to read $slots_file: this requires root"
+	refused "cannot read '$slots_file': this requires root"
 	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' slots"
 	refused "debugfs is not mounted (mount -t debugfs none /sys/kernel/debug)"
 	run unshare -m sh -c "umount -l /sys; exec '$hwbp' slots"
-	refused "/sys/kernel/debug does not exist: .*debugfs, or sysfs is not mounted"
-	# A debugfs without the directory of the breakpoint layer
-	run unshare -m sh -c "mount --bind /sys/kernel/debug/hw_breakpoint /sys/kernel/debug &&
-			      exec '$hwbp' slots"
-	refused "this kernel does not list breakpoints: $slots_file does not exist"
+	refused "this kernel does not list breakpoints, or sysfs is not mounted"
 }
 
 test_slots_cannot_write()

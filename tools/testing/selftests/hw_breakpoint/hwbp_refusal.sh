@@ -99,14 +99,31 @@ test_ptrace_refused_by_yama()
 	done
 }
 
-test_ptrace_refused_by_lockdown()
+# Yama itself, of the kernel of KERNEL=kvm: only a thread-local variable of a running program
+# requires to stop it.
+test_ptrace_refused_by_yama_of_the_kernel()
 {
-	mkdir -p "$tmp/sys/security"
-	echo "none integrity [confidentiality]" >"$tmp/sys/security/lockdown"
-	echo "capability,yama,apparmor" >"$tmp/sys/security/lsm"
-	with_mounts "mount --bind '$tmp/sys' /sys/kernel" \
-		    "$programs/refuse" ptrace 1 "$hwbp" stat $counter
-	refused "no permission to trace process [0-9]*: lockdown (confidentiality) refuses it"
+	scope=/proc/sys/kernel/yama/ptrace_scope
+	skip=
+	[ -e $scope ] || { skip="this kernel has no Yama"; return; }
+	old=$(cat $scope)
+	guarded_start "$programs/as_nobody" "$programs/guarded" zombie
+	for level in 0 1; do
+		echo $level >$scope
+		run "$programs/as_nobody" "$hwbp" stat $counter
+		status_is 0
+		run "$programs/as_nobody" "$hwbp" stat guarded -t 0.01 -p "$started"
+		status_is 0
+	done
+	run "$programs/as_nobody" "$hwbp" stat per_thread -t 0.01 -p "$started"
+	refused "trace process $started: kernel.yama.ptrace_scope is 1, .* to its parent and"
+	echo 2 >$scope
+	run "$programs/as_nobody" "$hwbp" stat $counter
+	refused "kernel.yama.ptrace_scope is 2, which allows that to processes with CAP_SYS_PTRACE"
+	run "$hwbp" stat per_thread -t 0.01 -p "$started"
+	status_is 0
+	echo "$old" >$scope
+	guarded_end
 }
 
 test_kernel_address_without_privileges()
@@ -192,6 +209,31 @@ test_function_without_x()
 		run "$hwbp" stat $place -- "$programs/tick"
 		refused "is a function: watch its execution with -x"
 	done
+}
+
+# Lockdown cannot be lifted again, so it has to be asked for, and this test is the last one:
+# make test ONLY=hwbp_refusal KERNEL=kvm APPEND=BP_LOCKDOWN=1
+test_lockdown_of_the_kernel()
+{
+	security=/sys/kernel/security
+	skip=
+	[ -e $security/lockdown ] || mount -t securityfs none $security 2>/dev/null
+	[ -e $security/lockdown ] || { skip="this kernel has no lockdown"; return; }
+	[ -n "${BP_LOCKDOWN:-}" ] || { skip="lockdown is not asked for"; return; }
+	for level in integrity confidentiality; do
+		echo $level >$security/lockdown
+		run "$hwbp" stat $counter
+		status_is 0
+		run "$hwbp" watch -k filled -o "$report" -- "$programs/tick"
+		status_is 0
+		hits_are 1
+		run "$hwbp" text -q -- true
+		status_is 0
+		run "$hwbp" slots
+		status_is 0
+	done
+	run "$hwbp" trace -t 0.1 w@jiffies
+	refused "no permission to use /sys/kernel/tracing: lockdown (confidentiality) refuses it"
 }
 
 run_tests "$@"

@@ -269,14 +269,15 @@ test_program_that_crashes()
 	      "the program was killed by signal 11 (Segmentation fault)" "end"
 }
 
-# On a terminal with few columns the value has a line of its own.
+# On a terminal with few columns the instruction has a line of its own.
 test_values_on_a_narrow_terminal()
 {
 	can_record || return
 	run env TERM=xterm NO_COLOR=1 "$programs/on_tty" \
 		"$hwbp" watch -n 1 number -- "$programs/changes"
-	tr -d '\r' <"$out" | sed -n '/^ .*change_scalars/{ n; p; q }' >"$tmp/line"
-	grep -q "^ \{13\}[^ ]*changes.c:[0-9]* *0 -> 1$" "$tmp/line" || complain "$(cat "$out")"
+	tr -d '\r' <"$out" | sed -n '/^.* changes  .* 0 -> 1$/{ n; p; q }' >"$tmp/line"
+	grep -q "^ \{13\}change_scalars+0x[0-9a-f]* [^ ]*changes.c:[0-9]*$" "$tmp/line" ||
+		complain "$(cat "$out")"
 }
 
 run_tests "$@"

@@ -632,7 +632,7 @@ holders_are_named()
 	advice_is "guaranteed breakpoints leave no register to flexible ones"
 	run unshare -m sh -c "umount -l /sys/kernel/debug; exec '$hwbp' stat total -p $threads"
 	refused_with_holders
-	grep -q "^  their owners are not known: debugfs is not mounted" "$err" ||
+	grep -q "^  their owners are not known: .*: debugfs is not mounted" "$err" ||
 		complain "'$(cat "$err")'"
 }
 
@@ -763,8 +763,7 @@ test_slots_of_this_machine()
 	run "$hwbp" slots
 	status_is 0
 	[ ! -s "$err" ] || complain "message '$(cat "$err")'"
-	equal "$(head -n 1 "$out" | sed 's/;.*//')" \
-	      "registers of each CPU: $n_slots for instructions and data" "summary"
+	equal "$(head -n 1 "$out")" "registers of each CPU: $n_slots" "summary"
 	equal "$(grep -c "^  register " "$out")" $((n_slots * $(nproc))) "registers"
 	section "task $holder" >"$tmp/task"
 	equal "$(awk '{ print $1, $2, $3, $4, $5, $7, $8, $9, $10 }' "$tmp/task")" \
@@ -792,7 +791,7 @@ test_slots_of_a_program_with_an_odd_name()
 	hold_start guaranteed:task
 	run "$hwbp" slots -p "$holder"
 	status_is 0
-	equal "$(grep "^task" "$out")" "task $holder (a) b: c  =d): 1 guaranteed" "task"
+	equal "$(grep "^task" "$out")" "task $holder (a) b: c  =d)" "task"
 	hold_end
 	unset hold
 }
@@ -881,7 +880,7 @@ test_slots_while_hwbp_watches()
 	nr=3
 	whose=
 	slots_while total watch --children total
-	equal "$(grep -c "^task .* a thread of $threads: " "$out")" 2 "threads with claims"
+	equal "$(grep -c "^task .* a thread of $threads$" "$out")" 2 "threads with claims"
 	slots_while spare+0x10 stat --children spare+16:8
 	threads_finish 20
 	watch_ended

@@ -7,10 +7,7 @@
 
 #include "modify.h"
 
-/* An execution breakpoint has the length of the kernel's long. */
-#define X_LEN		8
-
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 #define WIDEST		8
 #else
 #define WIDEST		4
@@ -43,11 +40,11 @@ static const struct spot spots[] = {
 	{ HW_BREAKPOINT_RW, 0, NULL, 1 },
 	{ HW_BREAKPOINT_RW, 4, NULL, 4 },
 	{ HW_BREAKPOINT_RW, 5, NULL, WIDEST },
-	{ HW_BREAKPOINT_X, 0, first_func, X_LEN },
-	{ HW_BREAKPOINT_X, 0, second_func, X_LEN },
+	{ HW_BREAKPOINT_X, 0, first_func, BP_WORD },
+	{ HW_BREAKPOINT_X, 0, second_func, BP_WORD },
 	{ HW_BREAKPOINT_W, 8, NULL, 4 },
 	{ HW_BREAKPOINT_RW, 9, NULL, 4 },
-	{ HW_BREAKPOINT_X, 0, neighbour_func, X_LEN },
+	{ HW_BREAKPOINT_X, 0, neighbour_func, BP_WORD },
 	{ HW_BREAKPOINT_W, 10, NULL, 4 },
 };
 
@@ -129,7 +126,7 @@ struct shared *shared;
 
 void pause_cpu(void)
 {
-	asm volatile("pause");
+	bp_pause();
 }
 
 static void spin(void)

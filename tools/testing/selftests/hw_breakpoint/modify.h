@@ -20,7 +20,7 @@
 #define MAX_STACK	"/proc/sys/kernel/perf_event_max_stack"
 #define NEIGHBOURS	3
 #define MANY		4000
-#define KERNEL_ADDR	0xffffffff81000000ULL
+#define KERNEL_ADDR	(BP_WORD == 8 ? 0xffffffff81000000ULL : 0xc1000000ULL)
 
 /* Functions to watch */
 void first_func(void);

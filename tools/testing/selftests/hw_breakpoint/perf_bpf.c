@@ -80,7 +80,7 @@ static int load_program(int map, int keep)
 	nr += emit_record(insn + nr, map, LAST_PERIOD,
 			  offsetof(struct bpf_perf_event_data, sample_period));
 	nr += emit_record(insn + nr, map, LAST_IP,
-			  offsetof(struct bpf_perf_event_data, regs.rip));
+			  offsetof(struct bpf_perf_event_data, BP_BPF_REG_IP));
 	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0);
 	insn[nr++] = INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_attach_cookie);
 	insn[nr++] = INSN(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_7, BPF_REG_0, 0, 0);

@@ -96,6 +96,13 @@ TEST_F(range, overlapping_store_of_any_size_counts_once)
 
 /* --------------------------------------------------------- instructions, X */
 
+static void call_next(void)
+{
+	void (*next)(void) = (void (*)(void))(unsigned long)bp_func_next;
+
+	next();
+}
+
 FIXTURE(insn)
 {
 	int fd;
@@ -123,7 +130,7 @@ TEST_F(insn, each_execution_counts_once)
 
 TEST_F(insn, next_instruction_does_not_count)
 {
-	asm volatile("call *%0" : : "r"(bp_func_next) : "memory");
+	call_next();
 	EXPECT_EQ(0, bp_count(self->fd));
 }
 
@@ -141,17 +148,30 @@ TEST_F(insn, the_instruction_is_carried_out_once)
 	const void *addr;
 	int fd;
 
+#ifdef __aarch64__
+	asm volatile("adr %0, 1f" : "=r"(addr));
+#else
 	asm volatile("lea 1f(%%rip), %0" : "=r"(addr));
+#endif
 	attr = bp_attr_x(addr);
 	fd = bp_open(&attr, 0, -1);
 	ASSERT_GE(fd, 0);
 	for (int i = 0; i < MANY; i++)
+#ifdef __aarch64__
+		asm volatile("b 1f\n"
+			     ".pushsection .text.bp_once, \"ax\", @progbits\n"
+			     "1:	add %0, %0, #1\n"
+			     "	b 2f\n"
+			     ".popsection\n"
+			     "2:" : "+r"(n));
+#else
 		asm volatile("jmp 1f\n"
 			     ".pushsection .text.bp_once, \"ax\", @progbits\n"
 			     "1:	inc %0\n"
 			     "	jmp 2f\n"
 			     ".popsection\n"
 			     "2:" : "+r"(n));
+#endif
 	EXPECT_EQ(MANY, n);
 	EXPECT_EQ(MANY, bp_count(fd));
 }
@@ -176,7 +196,7 @@ TEST_F(insn, neighbouring_instructions_count_apart)
 	ASSERT_GE(fd, 0);
 	for (int i = 0; i < 10; i++)
 		bp_func();
-	asm volatile("call *%0" : : "r"(bp_func_next) : "memory");
+	call_next();
 	EXPECT_EQ(10, bp_count(self->fd));
 	EXPECT_EQ(11, bp_count(fd));
 }
@@ -229,6 +249,7 @@ TEST_F(insn, returning_from_a_signal_handler_does_not_repeat_the_hit)
 	struct perf_event_attr attr = bp_attr_x(bp_func_next);
 	int fd;
 
+	BP_NEED(BP_AFTER_ACCESS, "a hit whose signal has a handler repeats");
 	attr.sample_period = 1;
 	attr.wakeup_events = 1;
 	fd = bp_open(&attr, 0, -1);
@@ -258,19 +279,21 @@ TEST_F(count, read_modify_write_is_one_hit)
 	ASSERT_GE(rw, 0);
 	ASSERT_GE(w, 0);
 	for (int i = 1; i <= 10; i++) {
-		asm volatile("incl (%0)" : : "r"(self->mem) : "memory");
+		bp_increment(self->mem);
 		bp_settle(self->mem);
-		asm volatile("incl (%0)" : : "r"(self->mem + 8) : "memory");
+		bp_increment(self->mem + 8);
 		bp_settle(self->mem);
 		EXPECT_EQ(i, bp_count(rw));
 		EXPECT_EQ(i, bp_count(w));
 	}
+#ifdef __x86_64__
 	if (bp_emulated())
 		return;
 	asm volatile("lock incl (%0)" : : "r"(self->mem) : "memory");
 	asm volatile("lock incl (%0)" : : "r"(self->mem + 8) : "memory");
 	EXPECT_EQ(11, bp_count(rw));
 	EXPECT_EQ(11, bp_count(w));
+#endif
 }
 
 TEST_F(count, push_onto_a_watched_stack_slot_counts)
@@ -279,13 +302,21 @@ TEST_F(count, push_onto_a_watched_stack_slot_counts)
 	int fd = bp_open_w(top - 1, 8);
 
 	ASSERT_GE(fd, 0);
+#ifdef __aarch64__
+	asm volatile("mov x9, sp\n"
+		     "mov sp, %0\n"
+		     "str x9, [sp, #-8]!\n"
+		     "mov sp, x9\n" : : "r"(top) : "x9", "memory");
+#else
 	asm volatile("mov %%rsp, %%rbx\n"
 		     "mov %0, %%rsp\n"
 		     "push $1\n"
 		     "mov %%rbx, %%rsp\n" : : "r"(top) : "rbx", "memory");
+#endif
 	EXPECT_EQ(1, bp_count(fd));
 }
 
+#ifdef __x86_64__
 /* The debug exception waits until the next instruction has been executed. */
 TEST_F(count, load_of_ss_from_the_range_is_one_hit)
 {
@@ -333,6 +364,7 @@ TEST_F(count, string_store_across_the_range_counts_once)
 	EXPECT_EQ(0UL, n);
 	EXPECT_EQ(1, bp_count(fd));
 }
+#endif
 
 /* The store faults and is repeated: one access, one hit. */
 TEST_F(count, store_that_faults_the_page_in_counts_once)
@@ -375,7 +407,7 @@ static void expect_hits_in_all(struct __test_metadata *_metadata, const int *fd,
 		sum += bp_count(fd[i]);
 		EXPECT_LE(bp_count(fd[i]), hits);
 	}
-	EXPECT_GE(sum, bp_emulated() ? hits : nr * hits);
+	EXPECT_GE(sum, bp_emulated() || !BP_HITS_ALL ? hits : nr * hits);
 }
 
 TEST_F(count, all_registers_at_once_count_each_its_own)
@@ -530,14 +562,14 @@ TEST_F(mode, store_by_a_system_call_counts_where_kernel_mode_is_asked_for)
 {
 	for (int i = 0; i < 10; i++)
 		ASSERT_EQ(0, kernel_store(self->mem));
-	EXPECT_EQ(variant->exclude_kernel ? 0 : 10, bp_count(self->fd));
+	EXPECT_EQ(BP_KERNEL_ACCESS && !variant->exclude_kernel ? 10 : 0, bp_count(self->fd));
 }
 
 TEST_F(mode, load_by_a_system_call_counts_where_kernel_mode_is_asked_for)
 {
 	for (int i = 0; i < 10; i++)
 		ASSERT_EQ(0, kernel_load(self->mem));
-	EXPECT_EQ(variant->exclude_kernel ? 0 : 10, bp_count(self->fd));
+	EXPECT_EQ(BP_KERNEL_ACCESS && !variant->exclude_kernel ? 10 : 0, bp_count(self->fd));
 }
 
 TEST_F(count, system_call_that_reads_the_range_does_not_count_for_w)
@@ -546,6 +578,7 @@ TEST_F(count, system_call_that_reads_the_range_does_not_count_for_w)
 	int fd;
 
 	BP_NEED_ROOT();
+	BP_NEED(BP_KERNEL_ACCESS, "an access by the kernel is no hit");
 	attr.exclude_kernel = 0;
 	fd = bp_open(&attr, 0, -1);
 	ASSERT_GE(fd, 0);
@@ -562,9 +595,10 @@ TEST_F(count, kernel_instruction_counts_for_root)
 	int fd;
 
 	BP_NEED_ROOT();
-	addr = bp_ksym("__x64_sys_getppid");
+	BP_NEED(BP_TASK_IN_KERNEL, "a task cannot watch kernel addresses");
+	addr = bp_ksym(BP_SYSCALL("getppid"));
 	if (!addr)
-		SKIP(return, "__x64_sys_getppid is not in /proc/kallsyms");
+		SKIP(return, "getppid is not in /proc/kallsyms");
 	attr = bp_attr_x(addr);
 	attr.exclude_kernel = 0;
 	fd = bp_open(&attr, 0, -1);
@@ -583,6 +617,7 @@ TEST_F(count, kernel_variable_counts_for_root)
 	int fd;
 
 	BP_NEED_ROOT();
+	BP_NEED(BP_TASK_IN_KERNEL, "a task cannot watch kernel addresses");
 	addr = bp_ksym("panic_timeout");
 	if (!addr || bp_read_file(path, old, sizeof(old)))
 		SKIP(return, "needs panic_timeout in /proc/kallsyms and %s", path);

@@ -205,7 +205,7 @@ static __u64 exec_target __aligned(8);
 
 static int exec_main(const char *times)
 {
-	bp_store_times(&exec_target, 8, atoi(times));
+	bp_store_times(&exec_target, 4, atoi(times));
 	return 0;
 }
 
@@ -226,14 +226,14 @@ static pid_t fork_exec(int gate[2])
 	close(gate[1]);
 	if (read(gate[0], &c, 1) != 1)
 		_exit(1);
-	bp_store_times(&exec_target, 8, 5);
+	bp_store_times(&exec_target, 4, 5);
 	execl("/proc/self/exe", "perf_count_enable", "--store", "3", NULL);
 	_exit(2);
 }
 
 TEST_F(count, event_goes_on_across_exec)
 {
-	struct perf_event_attr attr = bp_attr_w(&exec_target, 8);
+	struct perf_event_attr attr = bp_attr_w(&exec_target, 4);
 	int gate[2], fd;
 	pid_t pid;
 
@@ -248,7 +248,7 @@ TEST_F(count, event_goes_on_across_exec)
 
 TEST_F(count, enable_on_exec_starts_with_the_new_image)
 {
-	struct perf_event_attr attr = bp_attr_w(&exec_target, 8);
+	struct perf_event_attr attr = bp_attr_w(&exec_target, 4);
 	int gate[2], fd;
 	pid_t pid;
 

@@ -127,7 +127,8 @@ TEST_F(count, full_sets_of_two_tasks_count_each_its_own)
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, bp_start(&w[i], store_to_all, self->mem));
 		for (int k = 0; k < BP_SLOTS; k++) {
-			struct perf_event_attr attr = bp_attr_w(self->mem + 8 * k, 1 << k);
+			int len = k < 3 ? 1 << k : BP_WORD;
+			struct perf_event_attr attr = bp_attr_w(self->mem + 8 * k, len);
 
 			fd[i][k] = bp_open(&attr, w[i].pid, -1);
 			ASSERT_GE(fd[i][k], 0);
@@ -152,7 +153,7 @@ TEST_F(count, full_sets_of_two_tasks_count_each_its_own)
  */
 TEST_F(count, store_by_another_task_into_this_memory_does_not_count)
 {
-	struct perf_event_attr attr = bp_attr_w(self->mem, 8);
+	struct perf_event_attr attr = bp_attr_w(self->mem, 4);
 	struct bp_worker child;
 	__u64 value = 0x1234;
 	struct iovec local = { &value, 8 }, remote = { self->mem, 8 };

@@ -330,23 +330,6 @@ TEST_F(admission, flexible_of_own_task_needs_no_privilege)
 	EXPECT_EQ(0, bp_stop(&other));
 }
 
-/*
- * Enables one more debug register of a stopped tracee through ptrace; those below it
- * are enabled.
- */
-static int debugger_sets(pid_t pid, int nr)
-{
-	unsigned long dr7 = 0;
-
-	/* Enable each of them for writes to 8 bytes. */
-	for (int i = 0; i <= nr; i++)
-		dr7 |= 1UL << 2 * i | 0x9UL << (16 + 4 * i);
-	if (ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[nr]), word(nr)) ||
-	    ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[7]), dr7))
-		return -errno;
-	return 0;
-}
-
 TEST_F(admission, debugger_gets_all_registers_but_one)
 {
 	struct bp_worker other;
@@ -357,8 +340,8 @@ TEST_F(admission, debugger_gets_all_registers_but_one)
 	ASSERT_EQ(0, ptrace(PTRACE_ATTACH, other.pid, 0, 0));
 	ASSERT_EQ(other.pid, waitpid(other.pid, NULL, 0));
 	for (int i = 0; i < BP_SLOTS - 1; i++)
-		EXPECT_EQ(0, debugger_sets(other.pid, i));
-	EXPECT_EQ(-ENOSPC, debugger_sets(other.pid, BP_SLOTS - 1));
+		EXPECT_EQ(0, bp_tracee_watch(other.pid, i, word(i), 8));
+	EXPECT_EQ(-ENOSPC, bp_tracee_watch(other.pid, BP_SLOTS - 1, word(BP_SLOTS - 1), 8));
 	EXPECT_EQ(-ENOSPC, open_guaranteed(other.pid, -1));
 	EXPECT_LE(0, open_flexible(other.pid, -1));
 	ASSERT_EQ(0, ptrace(PTRACE_DETACH, other.pid, 0, 0));

@@ -299,6 +299,7 @@ TEST_F(flexible, overflow_sends_signals_while_the_event_has_a_register)
 	struct load load = { .nr = 6 };
 	struct bp_reading r;
 
+	BP_NEED(BP_AFTER_ACCESS, "a hit whose signal has a handler repeats");
 	ASSERT_NE(SIG_ERR, signal(SIGIO, on_signal));
 	add_words(_metadata, &self->e, flexible, 1, 5, 0, -1);
 	attr.sample_period = 1;

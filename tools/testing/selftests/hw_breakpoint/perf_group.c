@@ -29,7 +29,7 @@ FIXTURE_SETUP(group)
 	ASSERT_NE(NULL, self->mem);
 	self->cpus = bp_online_cpus();
 	for (int i = 0; i <= BP_SLOTS; i++) {
-		self->attr[i] = bp_attr_w(self->mem + 64 * i, 8);
+		self->attr[i] = bp_attr_w(self->mem + 64 * i, 4);
 		self->attr[i].read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 		self->fd[i] = -1;
 	}
@@ -54,7 +54,7 @@ static void open_group(struct __test_metadata *_metadata, FIXTURE_DATA(group) *s
 static void hit_all(FIXTURE_DATA(group) *self, int nr)
 {
 	for (int i = 0; i < nr; i++)
-		bp_store_times(self->mem + 64 * i, 8, i + 1);
+		bp_store_times(self->mem + 64 * i, 4, i + 1);
 }
 
 static void expect_counts(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
@@ -178,6 +178,37 @@ TEST_F(group, members_go_on_when_the_leader_is_closed)
 		EXPECT_EQ(8, read(self->fd[i], v, sizeof(v)));
 		EXPECT_EQ(2 * (i + 1), v[0]);
 	}
+}
+
+/* A leader that is disabled keeps its members out: when it is closed they count at once. */
+static void close_disabled_leader(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
+				  pid_t pid, int cpu)
+{
+	__u64 v[8];
+
+	for (int i = 0; i < BP_SLOTS; i++)
+		self->attr[i].read_format = 0;
+	open_group(_metadata, self, BP_SLOTS, pid, cpu);
+	ASSERT_EQ(0, ioctl(self->fd[0], PERF_EVENT_IOC_DISABLE, 0));
+	hit_all(self, BP_SLOTS);
+	close(self->fd[0]);
+	hit_all(self, BP_SLOTS);
+	for (int i = 1; i < BP_SLOTS; i++) {
+		EXPECT_EQ(8, read(self->fd[i], v, sizeof(v)));
+		EXPECT_EQ(i + 1, v[0]);
+	}
+}
+
+TEST_F(group, members_of_a_task_count_at_once_when_a_disabled_leader_is_closed)
+{
+	close_disabled_leader(_metadata, self, 0, -1);
+}
+
+TEST_F(group, members_of_a_cpu_count_at_once_when_a_disabled_leader_is_closed)
+{
+	BP_NEED_ROOT();
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	close_disabled_leader(_metadata, self, -1, self->cpus.cpu[0]);
 }
 
 TEST_F(group, two_groups_of_a_task_count_side_by_side)
@@ -679,9 +710,9 @@ TEST_F(group, sample_of_the_leader_carries_all_counts)
 	open_group(_metadata, self, 3, 0, -1);
 	ASSERT_EQ(0, bp_ring_map(&ring, self->fd[0], 1, PROT_READ | PROT_WRITE));
 	for (int i = 0; i < 5; i++) {
-		bp_store(self->mem + 128, 8);
-		bp_store(self->mem + 64, 8);
-		bp_store(self->mem, 8);
+		bp_store(self->mem + 128, 4);
+		bp_store(self->mem + 64, 4);
+		bp_store(self->mem, 4);
 	}
 	while (bp_ring_next(&ring, &rec)) {
 		if (rec.header.type != PERF_RECORD_SAMPLE)

@@ -637,6 +637,7 @@ TEST_F(inherit, kernel_address_does_not_keep_an_unprivileged_task_from_forking)
 	void *addr;
 
 	BP_NEED_ROOT();
+	BP_NEED(BP_TASK_IN_KERNEL, "a task cannot watch kernel addresses");
 	addr = bp_ksym("panic_timeout");
 	if (!addr)
 		SKIP(return, "panic_timeout is not in /proc/kallsyms");

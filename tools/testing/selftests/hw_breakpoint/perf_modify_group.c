@@ -181,7 +181,7 @@ TEST_F(attr, family_of_60_is_modified)
 	modify_family(_metadata, &self->attr, w, 60, false);
 }
 
-#ifdef __x86_64__
+#ifdef __LP64__
 TEST_F(attr, family_of_5_threads_is_modified)
 {
 	struct bp_worker w[5];

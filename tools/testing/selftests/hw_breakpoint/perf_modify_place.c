@@ -30,7 +30,7 @@ FIXTURE_VARIANT(place)
 };
 
 FIXTURE_VARIANT_ADD(place, own_task) { .place = SELF };
-#ifdef __x86_64__
+#ifdef __LP64__
 FIXTURE_VARIANT_ADD(place, other_thread) { .place = THREAD };
 #endif
 FIXTURE_VARIANT_ADD(place, sleeping_task) { .place = SLEEPING };

@@ -61,8 +61,8 @@ FIXTURE_SETUP(object)
 {
 	char cpuinfo[65536];
 
-	if (access("/sys/bus/event_source/devices/breakpoint/caps/max_length", F_OK))
-		SKIP(return, "needs caps/max_length of the breakpoint PMU");
+	if (bp_read_number("/sys/bus/event_source/devices/breakpoint/caps/max_length") < MAX_LEN)
+		SKIP(return, "the breakpoint PMU has no such ranges");
 	ASSERT_EQ(0, bp_read_file("/proc/cpuinfo", cpuinfo, sizeof(cpuinfo)));
 	max_piece = strstr(cpuinfo, " bpext") ? MAX_LEN : 8;
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
@@ -89,7 +89,11 @@ static void move_to(FIXTURE_DATA(object) *self, struct perf_event_attr *attr, in
 
 static void store_16(void *p)
 {
+#ifdef __aarch64__
+	asm volatile("str q0, [%0]" : : "r"(p) : "memory");
+#else
 	asm volatile("movups %%xmm0, (%0)" : : "r"(p) : "memory");
+#endif
 	bp_settle(p);
 }
 
@@ -489,7 +493,7 @@ static void store_in_storm(struct __test_metadata *_metadata, FIXTURE_DATA(objec
 		bp_store(self->mem + COMMON - 4 + stores % 2 * 4, 8);
 		bp_store(self->mem + OUTSIDE, 8);
 		stores += 2;
-		asm volatile("pause");
+		bp_pause();
 		if (stores % 16 == 0)
 			sched_yield();
 		while (!config && bp_ring_next(&ring, &rec)) {

@@ -146,9 +146,9 @@ static struct entry random_entry(FIXTURE_DATA(matrix) *self)
 	e.thread = random_below(self, OWN_THREADS + 1);
 	if (!random_below(self, 3))
 		e.thread = OF_PROCESS;
-	else if (!random_below(self, 6))
+	else if (BP_DEBUG_REGISTERS && !random_below(self, 6))
 		e.thread = OF_CPU;
-	else if (!random_below(self, 6))
+	else if (BP_DEBUG_REGISTERS && !random_below(self, 6))
 		e.thread = OF_PTRACE;
 	e.process = random_below(self, PROCESSES);
 	if (e.thread == OF_CPU || (e.thread != OF_PTRACE && !random_below(self, 3)))
@@ -176,12 +176,20 @@ static int random_leader(FIXTURE_DATA(matrix) *self, const struct entry *e)
 	return -1;
 }
 
+#ifdef __x86_64__
 static int poke(pid_t pid, int nr, unsigned long value)
 {
 	long offset = offsetof(struct user, u_debugreg) + nr * sizeof(long);
 
 	return ptrace(PTRACE_POKEUSER, pid, offset, value) ? -errno : 0;
 }
+#else
+/* Not called, see BP_DEBUG_REGISTERS */
+static int poke(pid_t pid, int nr, unsigned long value)
+{
+	return -EOPNOTSUPP;
+}
+#endif
 
 /* Stops the thread that is traced until it is resumed. */
 static pid_t stop_traced(FIXTURE_DATA(matrix) *self)
@@ -430,6 +438,7 @@ TEST_F(matrix, debug_registers_of_ptrace)
 	unsigned long control = 0;
 	int fd[3];
 
+	BP_NEED(BP_DEBUG_REGISTERS, "needs the debug registers of x86");
 	for (int i = 0; i < 3; i++) {
 		attr.bp_addr = (unsigned long)self->mem + SECOND * i;
 		fd[i] = bp_open(&attr, pid, -1);

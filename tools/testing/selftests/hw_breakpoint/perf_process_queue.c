@@ -185,6 +185,7 @@ TEST_F(queue, hits_by_the_kernel)
 	int in[2], fd;
 
 	BP_NEED_ROOT();
+	BP_NEED(BP_KERNEL_ACCESS, "an access by the kernel is no hit");
 	close(self->fd);
 	fd = watch_kernel(0, HW_BREAKPOINT_W);
 	ASSERT_LE(0, fd);

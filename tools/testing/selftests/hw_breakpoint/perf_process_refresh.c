@@ -52,6 +52,7 @@ FIXTURE_SETUP(refresh)
 
 	mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, mem);
+	BP_NEED(BP_AFTER_ACCESS, "a hit whose signal has a handler repeats");
 	ASSERT_EQ(0, sigaction(SIGRTMIN, &overflow, NULL));
 	ASSERT_EQ(0, sigaction(SIGTRAP, &trap, NULL));
 	self->cpus = bp_online_cpus();

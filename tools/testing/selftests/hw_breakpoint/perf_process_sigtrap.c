@@ -300,7 +300,7 @@ static int open_while_threads_are_created(void *arg)
 	if (start_thread(&creator, create_threads, &o))
 		return 1;
 	while (__atomic_load_n(&o.created, __ATOMIC_ACQUIRE) < (long)arg)
-		__builtin_ia32_pause();
+		bp_pause();
 	if (bp_open(&o.attr, 0, -1) < 0)
 		return 2;
 	__atomic_store_n(&o.opened, 1, __ATOMIC_RELEASE);

@@ -168,7 +168,7 @@ TEST_F(sample, ip_of_a_data_breakpoint_is_after_the_access)
 	open_ring(_metadata, self, PERF_SAMPLE_IP);
 	bp_store_at(self->mem);
 	next_sample(_metadata, self, &s);
-	EXPECT_EQ((unsigned long)bp_store_next, s.ip);
+	EXPECT_EQ(BP_STORE_IP, s.ip);
 	EXPECT_EQ(PERF_RECORD_MISC_USER, self->rec.header.misc & PERF_RECORD_MISC_CPUMODE_MASK);
 	EXPECT_EQ(0, drain(self));
 }
@@ -313,7 +313,7 @@ TEST_F(sample, callchain_of_a_user_access_starts_at_its_ip)
 	next_sample(_metadata, self, &s);
 	ASSERT_LE(2, s.chain_nr);
 	EXPECT_EQ((__u64)PERF_CONTEXT_USER, s.chain[0]);
-	EXPECT_EQ((unsigned long)bp_store_next, s.chain[1]);
+	EXPECT_EQ(BP_STORE_IP, s.chain[1]);
 }
 
 /* The field is present, and empty. */
@@ -331,11 +331,10 @@ TEST_F(sample, user_registers_are_those_at_the_access)
 {
 	struct sample s;
 
-	self->attr.sample_regs_user = 1ULL << PERF_REG_X86_AX | 1ULL << PERF_REG_X86_BX |
-				      1ULL << PERF_REG_X86_IP;
+	self->attr.sample_regs_user = 1ULL << BP_PERF_REG_A | 1ULL << BP_PERF_REG_B |
+				      1ULL << BP_PERF_REG_IP;
 	open_ring(_metadata, self, PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER);
-	asm volatile("movb $1, (%2)" : : "a"(0x1234567890UL), "b"(0xabcdefUL),
-		     "r"(self->mem) : "memory");
+	bp_store_with(self->mem, 0x1234567890UL, 0xabcdefUL);
 	next_sample(_metadata, self, &s);
 	ASSERT_EQ(PERF_SAMPLE_REGS_ABI_64, s.user_abi);
 	EXPECT_EQ(0x1234567890UL, s.user_regs[0]);
@@ -347,9 +346,9 @@ TEST_F(sample, interrupt_registers_are_those_at_the_access)
 {
 	struct sample s;
 
-	self->attr.sample_regs_intr = 1ULL << PERF_REG_X86_CX | 1ULL << PERF_REG_X86_IP;
+	self->attr.sample_regs_intr = 1ULL << BP_PERF_REG_A | 1ULL << BP_PERF_REG_IP;
 	open_ring(_metadata, self, PERF_SAMPLE_IP | PERF_SAMPLE_REGS_INTR);
-	asm volatile("movb $1, (%1)" : : "c"(0x7654321UL), "r"(self->mem) : "memory");
+	bp_store_with(self->mem, 0x7654321UL, 0);
 	next_sample(_metadata, self, &s);
 	ASSERT_EQ(PERF_SAMPLE_REGS_ABI_64, s.intr_abi);
 	EXPECT_EQ(0x7654321UL, s.intr_regs[0]);
@@ -400,8 +399,8 @@ TEST_F(sample, all_fields_at_once_are_where_they_belong)
 	struct sample s;
 
 	self->attr.read_format = PERF_FORMAT_ID | PERF_FORMAT_LOST;
-	self->attr.sample_regs_user = 1ULL << PERF_REG_X86_SP;
-	self->attr.sample_regs_intr = 1ULL << PERF_REG_X86_IP | 1ULL << PERF_REG_X86_SP;
+	self->attr.sample_regs_user = 1ULL << BP_PERF_REG_SP;
+	self->attr.sample_regs_intr = 1ULL << BP_PERF_REG_IP | 1ULL << BP_PERF_REG_SP;
 	self->attr.sample_stack_user = 256;
 	self->attr.exclude_callchain_kernel = 1;
 	open_ring(_metadata, self, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
@@ -415,12 +414,12 @@ TEST_F(sample, all_fields_at_once_are_where_they_belong)
 		bp_store_at(self->mem);
 		next_sample(_metadata, self, &s);
 		EXPECT_EQ(bp_id(self->fd), s.identifier);
-		EXPECT_EQ((unsigned long)bp_store_next, s.ip);
+		EXPECT_EQ(BP_STORE_IP, s.ip);
 		EXPECT_EQ(getpid(), s.tid);
 		EXPECT_EQ(self->attr.bp_addr, s.addr);
 		EXPECT_EQ(1, s.period);
 		EXPECT_EQ(i, s.count);
-		EXPECT_EQ((unsigned long)bp_store_next, s.intr_regs[1]);
+		EXPECT_EQ(BP_STORE_IP, s.intr_regs[1]);
 		EXPECT_EQ(s.user_regs[0], s.intr_regs[0]);
 		EXPECT_EQ(4096, s.code_page);
 		EXPECT_EQ(0, s.weight);
@@ -435,9 +434,10 @@ TEST_F(sample, hit_in_kernel_mode_has_the_kernel_cpumode)
 	int p[2];
 
 	BP_NEED_ROOT();
+	BP_NEED(BP_KERNEL_ACCESS, "an access by the kernel is no hit");
 	ASSERT_EQ(0, pipe(p));
 	self->attr.exclude_kernel = 0;
-	self->attr.sample_regs_user = 1ULL << PERF_REG_X86_IP;
+	self->attr.sample_regs_user = 1ULL << BP_PERF_REG_IP;
 	open_ring(_metadata, self, PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN |
 		  PERF_SAMPLE_REGS_USER);
 	ASSERT_EQ(1, write(p[1], "x", 1));
@@ -602,6 +602,7 @@ static void signal_on_overflow(struct __test_metadata *_metadata, int fd)
 
 TEST_F(sample, each_overflow_sends_a_signal)
 {
+	BP_NEED(BP_AFTER_ACCESS, "a hit whose signal has a handler repeats");
 	self->attr.wakeup_events = 1;
 	open_ring(_metadata, self, PERF_SAMPLE_IP);
 	signal_on_overflow(_metadata, self->fd);

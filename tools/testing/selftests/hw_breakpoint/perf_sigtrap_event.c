@@ -290,6 +290,7 @@ TEST_F(trap, refresh_arms_for_a_number_of_hits)
 {
 	int due = 0;
 
+	BP_NEED(BP_AFTER_ACCESS, "a hit whose signal has a handler repeats");
 	self->attr.disabled = 1;
 	open_it(_metadata, self);
 	signal_on_overflow(_metadata, self->fd);

@@ -68,8 +68,8 @@ TEST_F(trap, instruction_is_executed_after_its_signal)
 		count_func(&n);
 		ASSERT_EQ(i + 1, nr_seen);
 		expect_seen(_metadata, i, count_insn, DATA(7), SYNC);
-		EXPECT_EQ((unsigned long)count_insn, seen[i].ip);
-		EXPECT_EQ(i, seen[i].step);
+		EXPECT_EQ((unsigned long)(BP_SIGNAL_BEFORE ? count_insn : count_next), seen[i].ip);
+		EXPECT_EQ(i + !BP_SIGNAL_BEFORE, seen[i].step);
 		EXPECT_EQ(i + 1, n);
 	}
 }

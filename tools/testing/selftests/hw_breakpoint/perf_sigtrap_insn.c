@@ -433,18 +433,6 @@ static pid_t start_tracee(struct __test_metadata *_metadata, struct tracee *t)
 	return pid;
 }
 
-static unsigned long tracee_ip(pid_t pid)
-{
-	struct user_regs_struct regs = { };
-
-	ptrace(PTRACE_GETREGS, pid, 0, &regs);
-#ifdef __x86_64__
-	return regs.rip;
-#else
-	return regs.eip;
-#endif
-}
-
 /*
  * Waits for the next stop; returns false, and the exit status, if the tracee has
  * exited.
@@ -482,7 +470,7 @@ static void trace_hits(struct __test_metadata *_metadata, struct tracee *t, int 
 		EXPECT_EQ(PERF_TYPE_BREAKPOINT, info.type);
 		EXPECT_EQ(t->blocked ? ASYNC : SYNC, info.flags);
 		if (!t->blocked)
-			EXPECT_EQ((unsigned long)count_insn, tracee_ip(pid));
+			EXPECT_EQ((unsigned long)count_insn, bp_tracee_ip(pid));
 		events |= 1U << (info.data - DATA(0));
 		stops++;
 		ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, 0,
@@ -598,7 +586,7 @@ static struct stops step_tracee(struct __test_metadata *_metadata, struct tracee
 
 	ASSERT_EQ(0, ptrace(PTRACE_SINGLESTEP, pid, 0, 0));
 	while (next_stop(_metadata, pid, &info, &status)) {
-		unsigned long ip = tracee_ip(pid);
+		unsigned long ip = bp_tracee_ip(pid);
 
 		if (info.code == TRAP_PERF) {
 			EXPECT_EQ((unsigned long)count_insn, ip);

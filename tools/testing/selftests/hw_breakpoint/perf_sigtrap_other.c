@@ -22,7 +22,7 @@ TEST_F(trap, samples_go_to_the_ring_as_well)
 	EXPECT_EQ(50, nr_seen);
 	while (bp_ring_next(&ring, &rec)) {
 		ASSERT_EQ(PERF_RECORD_SAMPLE, rec.header.type);
-		EXPECT_EQ((unsigned long)count_next, rec.u64[1]);
+		EXPECT_EQ((unsigned long)(BP_AFTER_ACCESS ? count_next : count_insn), rec.u64[1]);
 		EXPECT_EQ((unsigned long)word(0), rec.u64[2]);
 		samples++;
 	}

@@ -158,7 +158,7 @@ static void on_trap(int sig, siginfo_t *raw, void *context)
 	memcpy(&info, raw, sizeof(info));
 	if (!me) {
 		__atomic_add_fetch(&strays, 1, __ATOMIC_RELAXED);
-	} else if (!accounted(me, &info, uc->uc_mcontext.gregs[REG_RIP])) {
+	} else if (!accounted(me, &info, bp_context_ip(uc))) {
 		if (!me->bad++)
 			me->first_bad = info;
 	}
@@ -224,7 +224,7 @@ static void run_batch(struct runner *r)
 	if (random % 8 == 0)
 		sched_yield();
 	else
-		asm volatile("pause");
+		bp_pause();
 }
 
 static void *run(void *arg)

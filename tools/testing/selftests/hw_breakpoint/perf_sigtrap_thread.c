@@ -175,7 +175,7 @@ static long store_all_the_time(int cmd, void *arg)
 		m->hits += came;
 		m->stores++;
 		if (i % 16 == 0)
-			asm volatile("pause");
+			bp_pause();
 	}
 	return 0;
 }

@@ -75,9 +75,10 @@ TEST_F(slots, task_on_one_cpu_has_as_many_as_there_are_registers)
 
 TEST_F(slots, types_share_the_same_registers)
 {
-	struct perf_event_attr rw = bp_attr(HW_BREAKPOINT_RW, mem, 8);
+	struct perf_event_attr rw = bp_attr(HW_BREAKPOINT_RW, mem, sizeof(long));
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
+	BP_NEED(!BP_OWN_REGISTERS, "instructions have registers of their own");
 	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
 	EXPECT_LE(0, bp_open(&rw, 0, -1));
 	EXPECT_LE(0, bp_open(&x, 0, -1));

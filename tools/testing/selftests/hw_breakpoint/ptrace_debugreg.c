@@ -212,9 +212,9 @@ TEST_F(registers, high_half_of_dr6_and_dr7_reads_back)
 
 TEST_F(registers, address_zero_can_be_enabled)
 {
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_X, 1) | dr7_on(1, RW_W, 8)));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_X, 1) | dr7_on(1, RW_W, BP_WORD)));
 	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
-	EXPECT_REGS(0, 0, 0, 0, dr7_on(0, RW_X, 1) | dr7_on(1, RW_W, 8));
+	EXPECT_REGS(0, 0, 0, 0, dr7_on(0, RW_X, 1) | dr7_on(1, RW_W, BP_WORD));
 }
 
 /* ---- Data hits ---- */
@@ -250,7 +250,7 @@ TEST_F(tracees, hit_is_reported_after_the_store)
 
 TEST_F(tracees, write_watch_covers_its_bytes_and_no_more)
 {
-	static const int lens[] = { 1, 2, 4, 8 };
+	static const int lens[] = { 1, 2, 4, BP_WORD };
 	unsigned int i;
 	int off, len;
 
@@ -273,7 +273,7 @@ TEST_F(tracees, access_that_overlaps_the_watch_hits)
 {
 	EXPECT_EQ(0, dr_set(&self->t, 0, DATA(66), dr7_on(0, RW_W, 1)));
 	EXPECT_EQ(1, do_store(&self->t, DATA(64), 4));
-	EXPECT_EQ(1, do_store(&self->t, DATA(64), 8));
+	EXPECT_EQ(1, do_store(&self->t, DATA(64), BP_WORD));
 	EXPECT_EQ(1, do_store(&self->t, DATA(65), 2));
 	EXPECT_EQ(0, do_store(&self->t, DATA(64), 2));
 	EXPECT_EQ(0, do_store(&self->t, DATA(68), 4));
@@ -288,7 +288,7 @@ TEST_F(tracees, write_watch_ignores_reads)
 
 TEST_F(tracees, access_watch_sees_reads_and_writes)
 {
-	static const int lens[] = { 1, 2, 4, 8 };
+	static const int lens[] = { 1, 2, 4, BP_WORD };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
@@ -567,13 +567,13 @@ TEST_F(registers, disabled_register_keeps_its_address)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(0, dr_set(&self->t, 2, DATA(8 * i), dr7_on(2, RW_W, 8)));
-		EXPECT_EQ(1, do_store(&self->t, DATA(8 * i), 8));
+		EXPECT_EQ(0, dr_set(&self->t, 2, DATA(8 * i), dr7_on(2, RW_W, BP_WORD)));
+		EXPECT_EQ(1, do_store(&self->t, DATA(8 * i), BP_WORD));
 		EXPECT_EQ(0, dr_poke(&self->t, 7, 0));
-		EXPECT_EQ(0, do_store(&self->t, DATA(8 * i), 8));
+		EXPECT_EQ(0, do_store(&self->t, DATA(8 * i), BP_WORD));
 		EXPECT_REGS(0, 0, DATA(8 * i), 0, 0);
-		EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_W, 8)));
-		EXPECT_EQ(1, do_store(&self->t, DATA(8 * i), 8));
+		EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_W, BP_WORD)));
+		EXPECT_EQ(1, do_store(&self->t, DATA(8 * i), BP_WORD));
 		EXPECT_DR6(4);
 	}
 }
@@ -581,9 +581,9 @@ TEST_F(registers, disabled_register_keeps_its_address)
 TEST_F(registers, type_and_length_change_in_place)
 {
 	EXPECT_EQ(0, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_W, 1)));
-	EXPECT_EQ(0, do_store(&self->t, DATA(7), 1));
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, 8)));
-	EXPECT_EQ(1, do_store(&self->t, DATA(7), 1));
+	EXPECT_EQ(0, do_store(&self->t, DATA(BP_WORD - 1), 1));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, BP_WORD)));
+	EXPECT_EQ(1, do_store(&self->t, DATA(BP_WORD - 1), 1));
 	EXPECT_EQ(0, do_load(&self->t, DATA(0), 4));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_RW, 4)));
 	EXPECT_EQ(1, do_load(&self->t, DATA(0), 4));
@@ -655,7 +655,7 @@ TEST_F(registers, order_on_addresses_fields)
 		EXPECT_EQ(0, dr_poke(&self->t, 7, on));
 		EXPECT_EQ(0, dr_poke(&self->t, 0, DATA(8 * round)));
 		EXPECT_EQ(0, dr_poke(&self->t, 1, DATA(256 + round)));
-		EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, 8) | dr7_on(1, RW_RW, 1)));
+		EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, BP_WORD) | dr7_on(1, RW_RW, 1)));
 		EXPECT_EQ(1, do_store(&self->t, DATA(8 * round + 3), 1));
 		EXPECT_DR6(1);
 		EXPECT_EQ(1, do_load(&self->t, DATA(256 + round), 1));
@@ -707,7 +707,7 @@ TEST_F(tracees, unknown_fields_are_refused)
 
 TEST_F(tracees, unaligned_breakpoint_cannot_be_enabled)
 {
-	static const int lens[] = { 2, 4, 8 };
+	static const int lens[] = { 2, 4, BP_WORD };
 	unsigned int i;
 	int off;
 
@@ -752,7 +752,7 @@ TEST_F(tracees, refused_control_leaves_all_as_it_was)
 
 	/* DR7: slot 0 off, slot 1 of another type, slot 2 new, slot 3 not aligned */
 	EXPECT_EQ(-EINVAL, dr_poke(&self->t, 7, dr7_on(1, RW_X, 1) | dr7_on(2, RW_W, 1) |
-					 dr7_on(3, RW_W, 8)));
+					 dr7_on(3, RW_W, BP_WORD)));
 	EXPECT_REGS(DATA(0), DATA(64), 0, DATA(129), good);
 	EXPECT_EQ(1, do_store(&self->t, DATA(0), 4));
 	EXPECT_DR6(1);
@@ -832,7 +832,7 @@ TEST_F(tracees, kernel_address_is_refused)
 	}
 	EXPECT_EQ(0, dr_set(&self->t, 0, max - 1, dr7_on(0, RW_W, 1)));
 	EXPECT_EQ(0, dr_poke(&self->t, 0, max - 8));
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, 8)));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, BP_WORD)));
 	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
 }
 
@@ -858,13 +858,13 @@ TEST_F(tracees, address_above_4g_is_accepted_for_any_tracee)
 	EXPECT_EQ(0x100000000UL + DATA(0), dr_peek(&self->t, 0));
 	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
 }
-#else
+#elif BP_WORD == 8
 TEST_F(tracees, every_32bit_address_is_a_user_address)
 {
 	EXPECT_EQ(0, dr_set(&self->t, 0, 0xffffffffUL, dr7_on(0, RW_W, 1)));
 	EXPECT_EQ(0xffffffffUL, dr_peek(&self->t, 0));
 	EXPECT_EQ(0, dr_poke(&self->t, 0, 0xfffffff8UL));
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, 8)));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(0, RW_W, BP_WORD)));
 	EXPECT_EQ(0, do_store(&self->t, DATA(0), 4));
 }
 #endif

@@ -236,8 +236,8 @@ TEST_F(tracee, registers_are_there_until_the_exit)
 	EXPECT_EQ(DATA(192), dr_peek(&self->t, 3));
 	EXPECT_EQ(ALL_ON, dr_peek(&self->t, 7));
 	EXPECT_EQ(0, dr_poke(&self->t, 3, DATA(256)));
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(3, RW_W, 8)));
-	EXPECT_EQ(dr7_on(3, RW_W, 8), dr_peek(&self->t, 7));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(3, RW_W, BP_WORD)));
+	EXPECT_EQ(dr7_on(3, RW_W, BP_WORD), dr_peek(&self->t, 7));
 }
 
 TEST_F(tracee, dead_task_holds_no_slot)
@@ -553,15 +553,15 @@ TEST_F(tracee, enospc_leaves_armed_breakpoints)
 {
 	ASSERT_EQ(0, dr_set(&self->t, 2, DATA(128), dr7_on(2, RW_W, 4)));
 	ASSERT_EQ(0, fill(&self->t, self->fd, BP_SLOTS - 1));
-	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, dr7_on(0, RW_X, 1) | dr7_on(2, RW_RW, 8)));
+	EXPECT_EQ(-ENOSPC, dr_poke(&self->t, 7, dr7_on(0, RW_X, 1) | dr7_on(2, RW_RW, BP_WORD)));
 	EXPECT_EQ(dr7_on(2, RW_W, 4), dr_peek(&self->t, 7));
 	EXPECT_EQ(0, do_load(&self->t, DATA(128), 4));
 	EXPECT_EQ(0, do_store(&self->t, DATA(132), 4));
 	EXPECT_EQ(1, do_store(&self->t, DATA(128), 4));
 	EXPECT_EQ(DR6_CLEAN | 4, self->t.dr6);
 	/* A write that needs no further register succeeds. */
-	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_RW, 8)));
-	EXPECT_EQ(1, do_load(&self->t, DATA(132), 4));
+	EXPECT_EQ(0, dr_poke(&self->t, 7, dr7_on(2, RW_RW, BP_WORD)));
+	EXPECT_EQ(1, do_load(&self->t, DATA(124 + BP_WORD), 4));
 }
 
 TEST_F(tracee, enospc_takes_no_slot)
@@ -600,7 +600,7 @@ TEST_F(tracee, a_slot_may_pass_from_one_register_to_another)
 /* A tracer that has claimed all registers can still change them. */
 TEST_F(tracee, full_set_can_be_rearranged)
 {
-	unsigned long dr7 = dr7_on(0, RW_X, 1) | dr7_on(1, RW_RW, 8) | dr7_on(2, RW_W, 2) |
+	unsigned long dr7 = dr7_on(0, RW_X, 1) | dr7_on(1, RW_RW, BP_WORD) | dr7_on(2, RW_W, 2) |
 			    dr7_on(3, RW_W, 1);
 
 	ASSERT_EQ(0, arm_all_and_hit(&self->t));
@@ -608,7 +608,7 @@ TEST_F(tracee, full_set_can_be_rearranged)
 	EXPECT_EQ(0, dr_poke(&self->t, 0, CODE(4)));
 	EXPECT_EQ(1, do_call(&self->t, 4));
 	EXPECT_EQ(DR6_CLEAN | 1, self->t.dr6);
-	EXPECT_EQ(1, do_load(&self->t, DATA(68), 4));
+	EXPECT_EQ(1, do_load(&self->t, DATA(60 + BP_WORD), 4));
 	EXPECT_EQ(DR6_CLEAN | 2, self->t.dr6);
 	EXPECT_EQ(0, do_store(&self->t, DATA(130), 2));
 	EXPECT_EQ(0, dr_poke(&self->t, 7, ALL_ON));
@@ -840,8 +840,8 @@ TEST_F(tracee, neighbour_on_the_same_cpu_is_not_watched)
 	struct tracee other;
 
 	ASSERT_EQ(0, tracee_spawn(&other, false));
-	ASSERT_EQ(0, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_RW, 8)));
-	ASSERT_EQ(0, dr_set(&other, 0, DATA(64), dr7_on(0, RW_RW, 8)));
+	ASSERT_EQ(0, dr_set(&self->t, 0, DATA(0), dr7_on(0, RW_RW, BP_WORD)));
+	ASSERT_EQ(0, dr_set(&other, 0, DATA(64), dr7_on(0, RW_RW, BP_WORD)));
 	EXPECT_EQ(0, move_to(&self->t, 0));
 	EXPECT_EQ(0, move_to(&other, 0));
 
@@ -855,8 +855,8 @@ TEST_F(tracee, neighbour_on_the_same_cpu_is_not_watched)
 	ASSERT_EQ(self->t.pid, waitpid(self->t.pid, &self->t.status, 0));
 	EXPECT_EQ(SIGSTOP, WSTOPSIG(self->t.status));
 
-	EXPECT_EQ(1, do_store(&self->t, DATA(4), 4));
-	EXPECT_EQ(1, do_store(&other, DATA(68), 4));
+	EXPECT_EQ(1, do_store(&self->t, DATA(BP_WORD - 4), 4));
+	EXPECT_EQ(1, do_store(&other, DATA(60 + BP_WORD), 4));
 	tracee_kill(&other);
 }
 

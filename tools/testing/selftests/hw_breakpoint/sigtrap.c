@@ -15,13 +15,40 @@
 #ifdef __x86_64__
 #define SP	"%rsp"
 #define ARG1	"%rdi"
-#define REG_IP	REG_RIP
 #else
 #define SP	"%esp"
 #define ARG1	"%eax"
-#define REG_IP	REG_EIP
 #endif
 
+#ifdef __aarch64__
+/* A program cannot step itself: BP_STEPS_ITSELF is 0. */
+asm(".pushsection .text, \"ax\", @progbits\n"
+	"	.arch_extension lse\n"
+	"	.globl	count_func, count_insn, count_next\n"
+	"	.type	count_func, @function\n"
+	"count_func:\n"
+	"	mov	w1, #1\n"
+	"count_insn:\n"
+	"	stadd	w1, [x0]\n"
+	"count_next:\n"
+	"	nop\n"
+	"	ret\n"
+	"	.size	count_func, . - count_func\n"
+	"	.globl	step_func, step_insn, step_store_func\n"
+	"	.type	step_func, @function\n"
+	"step_func:\n"
+	"	nop\n"
+	"step_insn:\n"
+	"	nop\n"
+	"	ret\n"
+	"	.size	step_func, . - step_func\n"
+	"	.type	step_store_func, @function\n"
+	"step_store_func:\n"
+	"	strb	w0, [x0]\n"
+	"	ret\n"
+	"	.size	step_store_func, . - step_store_func\n"
+	".popsection\n");
+#else
 asm(".pushsection .text, \"ax\", @progbits\n"
 	"	.balign	16\n"
 	"	.globl	count_func, count_insn, count_next\n"
@@ -64,6 +91,7 @@ asm(".pushsection .text, \"ax\", @progbits\n"
 	"	ret\n"
 	"	.size	step_store_func, . - step_store_func\n"
 	".popsection\n");
+#endif
 
 char *word(int i)
 {
@@ -74,9 +102,15 @@ __thread volatile int steps;
 
 void store_step(void *p)
 {
+#ifdef __aarch64__
+	asm volatile("strb %w1, [%1]\n\t"
+		     "stadd %w2, %0"
+		     : "+Q"(steps) : "r"(p), "r"(1) : "memory");
+#else
 	asm volatile("movb $1, (%1)\n\t"
 		     "addl $1, %0"
 		     : "+m"(steps) : "r"(p) : "memory");
+#endif
 	bp_settle(p);
 }
 
@@ -103,7 +137,7 @@ void on_trap(int sig, siginfo_t *info, void *context)
 	}
 	bp_settle(BP_PAGE);
 	memcpy(&s->info, info, sizeof(s->info));
-	s->ip = uc->uc_mcontext.gregs[REG_IP];
+	s->ip = bp_context_ip(uc);
 	s->step = steps;
 	s->depth = depth;
 	nr_seen = nr + 1;
