@@ -4,22 +4,6 @@
 
 #include "values.h"
 
-#ifdef __aarch64__
-void store8(void *p, __u64 v)
-{
-	asm volatile("strb %w1, [%0]" : : "r" (p), "r" (v) : "memory");
-}
-
-void store16(void *p, __u64 v)
-{
-	asm volatile("strh %w1, [%0]" : : "r" (p), "r" (v) : "memory");
-}
-
-void store32(void *p, __u64 v)
-{
-	asm volatile("str %w1, [%0]" : : "r" (p), "r" (v) : "memory");
-}
-#else
 void store8(void *p, __u64 v)
 {
 	asm volatile("movb %b1, (%0)" : : "r" (p), "q" (v) : "memory");
@@ -34,7 +18,6 @@ void store32(void *p, __u64 v)
 {
 	asm volatile("movl %k1, (%0)" : : "r" (p), "r" (v) : "memory");
 }
-#endif
 
 long store_values(int cmd, void *mem)
 {
