@@ -403,8 +403,13 @@ static bool is_being_created(const struct task_struct *task)
 	return READ_ONCE(task->__state) == TASK_NEW;
 }
 
-/* Returns the memory of @task, which may have exited before other threads, or NULL. */
-static struct mm_struct *get_mm(struct task_struct *task)
+/*
+ * Returns the memory of @task, which may have exited before other threads, or NULL. Sets
+ * @exec_id to the ID of a thread that has the memory: the ID of @task does not change any more
+ * if another thread executes a program. The ID of the next program is never read with the memory
+ * of the last one: exec_mmap() takes task_lock() before exec increments the ID.
+ */
+static struct mm_struct *get_mm(struct task_struct *task, u64 *exec_id)
 {
 	struct mm_struct *mm = NULL;
 
@@ -413,6 +418,7 @@ static struct mm_struct *get_mm(struct task_struct *task)
 	task = find_lock_task_mm(task);
 	if (task) {
 		mm = task->mm;
+		*exec_id = READ_ONCE(task->self_exec_id);
 		mmget(mm);
 		task_unlock(task);
 	}
@@ -420,17 +426,12 @@ static struct mm_struct *get_mm(struct task_struct *task)
 	return mm;
 }
 
-/* Reads the ID first: if it is that of the next program, so is the memory. */
 static void look_at_task(struct bp_value *value, struct task_struct *task)
 {
-	u64 now[BP_VALUE_WORDS] = { }, exec_id;
-	struct mm_struct *mm;
+	u64 now[BP_VALUE_WORDS] = { }, exec_id = 0;
+	struct mm_struct *mm = get_mm(task, &exec_id);
 	bool known;
 
-	exec_id = READ_ONCE(task->self_exec_id);
-	/* Pairs with task_lock() of exec_mmap(), which comes before the increment of the ID. */
-	smp_rmb();
-	mm = get_mm(task);
 	known = mm && read_mm(mm, now, value->addr, value->len);
 	/* The last mmput() may close an event, for which the caller has locked the context. */
 	if (mm)
@@ -801,6 +802,7 @@ static int prepare_child(const struct perf_event *root, struct perf_event *child
 	struct bp_value *next = root->hw.bp_next_value;
 	const struct perf_event *first;
 	struct mm_struct *own, *mm;
+	u64 exec_id;
 
 	if (hw_breakpoint_is_process(&root->attr) || !is_user_address(next->addr)) {
 		child->hw.bp_next_value = get_value(next);
@@ -813,7 +815,7 @@ static int prepare_child(const struct perf_event *root, struct perf_event *child
 	/* Only compared: see is_being_created(). */
 	own = READ_ONCE(child->hw.target->mm);
 	first = own ? first_with_mm(root, child, own) : NULL;
-	mm = first ? get_mm(first->hw.target) : NULL;
+	mm = first ? get_mm(first->hw.target, &exec_id) : NULL;
 	if (mm && mm == own)
 		share(next, first->hw.bp_next_value, mm);
 	else

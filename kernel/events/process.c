@@ -695,27 +695,6 @@ void perf_process_opened(struct perf_event *event)
 	mutex_unlock(&process->mutex);
 }
 
-/* Siblings of a disabled leader become single events and begin to count. */
-static void __ungroup(struct perf_event *event, struct perf_cpu_context *cpuctx,
-		      struct perf_event_context *ctx, void *info)
-{
-	struct perf_event *leader = event->group_leader, *sibling;
-
-	ctx_time_update_event(ctx, event);
-	/* Siblings of a disabled leader do not count until now. */
-	for_each_sibling_event(sibling, leader)
-		perf_event_update_time(sibling);
-	perf_group_detach(event);
-
-	if (leader == event && ctx->is_active)
-		ctx_resched(cpuctx, cpuctx->task_ctx, event->pmu_ctx->pmu, EVENT_FLEXIBLE);
-}
-
-static bool is_in_group(const struct perf_event *event)
-{
-	return event->group_leader != event || event->nr_siblings;
-}
-
 /*
  * Ends a member, or the head, unless it has ended already, and removes it from its context.
  * Unless @keep_group it leaves its group, too; the other events of a group that it led
@@ -726,8 +705,6 @@ static void remove_member(struct perf_event *event, bool keep_group)
 	guard(mutex)(&event->ctx->mutex);
 	if (!(event->attach_state & PERF_ATTACH_CONTEXT))
 		return;
-	if (!keep_group && is_in_group(event))
-		event_function_call(event, __ungroup, NULL);
 	perf_remove_from_context(event, (keep_group ? 0 : DETACH_GROUP) | DETACH_EXIT);
 }
 

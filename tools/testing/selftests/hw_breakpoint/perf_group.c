@@ -163,40 +163,48 @@ TEST_F(group, member_that_is_closed_leaves_the_others_and_its_slot)
 	EXPECT_LE(0, self->fd[2]);
 }
 
+static void open_timed_group(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
+			     pid_t pid, int cpu)
+{
+	for (int i = 0; i < BP_SLOTS; i++)
+		self->attr[i].read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+					    PERF_FORMAT_TOTAL_TIME_RUNNING;
+	open_group(_metadata, self, BP_SLOTS, pid, cpu);
+}
+
+/* The members, which their leader has left, have run while they were enabled. */
+static void expect_members(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
+			   int rounds)
+{
+	struct bp_reading r;
+
+	for (int i = 1; i < BP_SLOTS; i++) {
+		ASSERT_TRUE(bp_read(self->fd[i], &r));
+		EXPECT_EQ(rounds * (i + 1), r.count);
+		EXPECT_EQ(r.running, r.enabled);
+	}
+}
+
 TEST_F(group, members_go_on_when_the_leader_is_closed)
 {
-	__u64 v[8];
-
-	for (int i = 0; i < BP_SLOTS; i++)
-		self->attr[i].read_format = 0;
-	open_group(_metadata, self, BP_SLOTS, 0, -1);
+	open_timed_group(_metadata, self, 0, -1);
 	hit_all(self, BP_SLOTS);
 	close(self->fd[0]);
 	EXPECT_EQ(1, bp_free_slots(0, -1));
 	hit_all(self, BP_SLOTS);
-	for (int i = 1; i < BP_SLOTS; i++) {
-		EXPECT_EQ(8, read(self->fd[i], v, sizeof(v)));
-		EXPECT_EQ(2 * (i + 1), v[0]);
-	}
+	expect_members(_metadata, self, 2);
 }
 
 /* A leader that is disabled keeps its members out: when it is closed they count at once. */
 static void close_disabled_leader(struct __test_metadata *_metadata, FIXTURE_DATA(group) *self,
 				  pid_t pid, int cpu)
 {
-	__u64 v[8];
-
-	for (int i = 0; i < BP_SLOTS; i++)
-		self->attr[i].read_format = 0;
-	open_group(_metadata, self, BP_SLOTS, pid, cpu);
+	open_timed_group(_metadata, self, pid, cpu);
 	ASSERT_EQ(0, ioctl(self->fd[0], PERF_EVENT_IOC_DISABLE, 0));
 	hit_all(self, BP_SLOTS);
 	close(self->fd[0]);
 	hit_all(self, BP_SLOTS);
-	for (int i = 1; i < BP_SLOTS; i++) {
-		EXPECT_EQ(8, read(self->fd[i], v, sizeof(v)));
-		EXPECT_EQ(i + 1, v[0]);
-	}
+	expect_members(_metadata, self, 1);
 }
 
 TEST_F(group, members_of_a_task_count_at_once_when_a_disabled_leader_is_closed)

@@ -414,6 +414,27 @@ TEST_F(group, members_of_a_disabled_leader_are_timed_from_its_close_on)
 	EXPECT_GE(bp_now(CLOCK_MONOTONIC) - start, r.enabled);
 }
 
+/* The members leave the leader, and its CPU, while the last thread exits. */
+TEST_F(group, members_of_a_disabled_leader_have_no_time_when_the_process_exits)
+{
+	struct bp_worker child;
+	struct bp_reading r;
+
+	ASSERT_EQ(0, bp_start(&child, store_all, self->mem));
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	ASSERT_EQ(0, bp_pin_task(child.pid, self->cpus.cpu[self->cpus.nr - 1]));
+	self->attr[0].disabled = 1;
+	self->attr[1].read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				    PERF_FORMAT_TOTAL_TIME_RUNNING;
+	open_group_of(_metadata, self, child.pid, 2);
+	bp_do(&child, BP_SLOTS);
+	EXPECT_EQ(0, bp_stop(&child));
+	ASSERT_TRUE(bp_read(self->fd[1], &r));
+	EXPECT_EQ(0, r.count);
+	EXPECT_EQ(0, r.enabled);
+	EXPECT_EQ(0, r.running);
+}
+
 #define CHANGES		200
 
 struct churn {

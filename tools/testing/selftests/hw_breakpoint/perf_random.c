@@ -480,6 +480,16 @@ static void do_garbage(FIXTURE_DATA(random) *self)
 
 /* ---- Rings ---- */
 
+/*
+ * No record is missing in the ring, and the next one is that of the next hit, unless the hits of
+ * the period that are over are unknown.
+ */
+static void begin_records(struct event *e)
+{
+	if (e->period <= 1)
+		e->loose = false;
+}
+
 static void unmap(FIXTURE_DATA(random) *self, int ring)
 {
 	struct ring *r = &self->m.ring[ring];
@@ -517,7 +527,7 @@ static void do_map(FIXTURE_DATA(random) *self, struct __test_metadata *_metadata
 	if (!err) {
 		ring->owner = n;
 		e->ring = n;
-		e->loose = false;
+		begin_records(e);
 	}
 }
 
@@ -547,7 +557,7 @@ static void do_set_output(FIXTURE_DATA(random) *self, struct __test_metadata *_m
 	EXPECT_EQ(want, err);
 	if (!err) {
 		e->ring = to->ring;
-		e->loose = false;
+		begin_records(e);
 	}
 }
 
@@ -1237,9 +1247,7 @@ static void check_rings(struct __test_metadata *_metadata, FIXTURE_DATA(random) 
 			}
 		}
 		e->nr_expected = 0;
-		/* The next record is that of the next hit, unless the period is unknown. */
-		if (e->period <= 1)
-			e->loose = false;
+		begin_records(e);
 	}
 }
 

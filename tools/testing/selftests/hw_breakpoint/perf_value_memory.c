@@ -359,23 +359,34 @@ TEST_F(value, memory_of_former_generations_is_released)
 
 #define IMAGE	"PERF_VALUE_IMAGE"
 
-/* The program that run_image() executes maps the page, does not touch it, and stops. */
+/*
+ * The program that run_image() executes maps the page, does not touch it, and stops. Then it
+ * stores a zero.
+ */
 static void __attribute__((constructor)) image(void)
 {
+	char *mem;
+
 	if (!getenv(IMAGE))
 		return;
-	bp_map_page(PROT_READ | PROT_WRITE);
+	mem = bp_map_page(PROT_READ | PROT_WRITE);
 	raise(SIGSTOP);
+	store32(mem + 8, 0);
 	_exit(0);
+}
+
+static void *execute_image(void *unused)
+{
+	char *argv[] = { "image", NULL }, *env[] = { IMAGE "=1", NULL };
+
+	execve("/proc/self/exe", argv, env);
+	_exit(1);
 }
 
 static void run_image(void)
 {
-	char *argv[] = { "image", NULL }, *env[] = { IMAGE "=1", NULL };
-
 	raise(SIGSTOP);
-	execve("/proc/self/exe", argv, env);
-	_exit(1);
+	execute_image(NULL);
 }
 
 static bool is_mapped(pid_t pid, void *page)
@@ -411,6 +422,39 @@ TEST_F(value, modifying_an_event_that_has_ended_does_not_look_at_the_next_progra
 	self->attr.bp_addr += 8;
 	EXPECT_EQ(0, bp_modify(fd, &self->attr));
 	EXPECT_FALSE(is_mapped(pid, self->mem));
+}
+
+static void run_image_by_thread(void)
+{
+	pthread_t thread;
+
+	raise(SIGSTOP);
+	pthread_create(&thread, NULL, execute_image, NULL);
+	for (;;)
+		pause();
+}
+
+/* The thread takes the ID of the leader, for which the event was opened, and replaces it. */
+TEST_F(value, modifying_an_event_finds_the_memory_of_a_thread_that_executed_a_program)
+{
+	pid_t pid = bp_fork();
+	int status, fd;
+
+	if (!pid)
+		run_image_by_thread();
+	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	self->attr.config = CHANGED | HW_BREAKPOINT_PROCESS;
+	fd = bp_open(&self->attr, pid, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, kill(pid, SIGCONT));
+	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	self->attr.bp_addr += 8;
+	EXPECT_EQ(0, bp_modify(fd, &self->attr));
+	ASSERT_EQ(0, kill(pid, SIGCONT));
+	EXPECT_EQ(0, bp_wait(pid));
+	EXPECT_EQ(0, bp_count(fd));
+	EXPECT_EQ(1, silent(fd));
 }
 
 /* ------------------------------------------------------------------- ERROR state */
