@@ -7,63 +7,26 @@
  * the last one disables it.  The breakpoint layer follows CPU hotplug and refuses the
  * registration if no register is available.
  *
- * The breakpoint of an event that watches nothing is registered, too.  It watches an
- * object that no code accesses: so the event has a register, and can be repointed in
- * any context.  An event may have several slots, each with a breakpoint.
+ * An event may have several slots, each with a breakpoint: see trace_wprobe_slot.c.
  *
- * Owners.  An address that a trigger sets on all CPUs is a watch: it has a unique number,
- * which is the owner of its slot until the watch ends.  To change the address of a slot, the
- * owner is first changed with a cmpxchg to the number plus SLOT_BUSY:
- *
- *	set:	0 -> number | BUSY	set the address		-> number
- *	evict:	old -> number | BUSY	set the address		-> number
- *	end:	number -> number | BUSY	watch nothing		-> 0
- *
- * So each watch ends once, and whoever ends it (a clear, an eviction, the timer) counts it.
- * A slot that is busy is not waited for, because the context that changes it may have been
- * interrupted by this one: it is neither free nor has it an address yet.  That context
- * is not preemptible.  A clear that finds a busy slot is lost, so no context makes a slot
- * busy unless it is to change the address.
- *
- * An address that is set on one CPU has no owner: see modify_wide_hw_breakpoint_local().
- *
- * Windows.  A watch that was begun by the call of a function ends when the function returns.
- * Other calls with the same address join the watch, and the last return ends it: the owner
- * also has the number of these calls, unless it is busy.
- *
- *	begin:	0 -> number | BUSY	set the address		-> number + CALL
- *	join:	number + n * CALL				-> number + (n + 1) * CALL
- *	leave:	number + (n + 1) * CALL				-> number + n * CALL
- *	leave:	number + CALL -> number + CALL | BUSY		-> 0
- *
- * Locking: event_mutex, except for hits and repointing, which take no lock.  A
- * trigger holds a reference to the event and its breakpoints, so that
- * wprobe_slot::events stays valid as long as triggers may run.
+ * Locking: event_mutex, except for hits, which take no lock.
  */
 #define pr_fmt(fmt) "trace_wprobe: " fmt
 
-#include <linux/atomic.h>
-#include <linux/bits.h>
 #include <linux/cleanup.h>
-#include <linux/cpumask.h>
 #include <linux/ctype.h>
-#include <linux/hrtimer.h>
 #include <linux/hw_breakpoint.h>
-#include <linux/irq_work.h>
-#include <linux/jiffies.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
-#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/rculist.h>
 #include <linux/security.h>
+#include <linux/seq_buf.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
 #include "trace_dynevent.h"
@@ -74,14 +37,6 @@
 
 #define WPROBE_DEFAULT_LEN	4
 #define WPROBE_MAX_LEN		8
-#define WPROBE_MAX_SLOTS	4
-
-/* wprobe_slot::owner: a flag, the number of calls in the window, and the number of the watch */
-#define SLOT_BUSY		1LL
-#define SLOT_CALL		BIT_ULL(1)
-#define SLOT_CALLS		GENMASK_ULL(16, 1)
-#define SLOT_NUMBER		BIT_ULL(17)
-
 /* Watched by events that should watch nothing: no code accesses it. */
 static u64 wprobe_nowhere;
 
@@ -91,92 +46,7 @@ static noinline __used void wprobe_no_code(void)
 	barrier();
 }
 
-/**
- * struct wprobe_place - the place that the definition of an event names
- * @symbol: [MODULE:]SYMBOL, NULL for an address
- * @offset: added to @symbol
- * @addr: the address; nowhere() for -1
- * @type: HW_BREAKPOINT_*
- * @len: length in bytes
- * @changed: an access that leaves the value as it was is no hit
- */
-struct wprobe_place {
-	char		*symbol;
-	long		offset;
-	unsigned long	addr;
-	u32		type;
-	unsigned int	len;
-	bool		changed;
-};
-
-/**
- * struct wprobe_slot - an address of a watch event
- * @tw: the event
- * @events: its breakpoints, NULL while the event has no user
- * @owner: see "Owners" above
- * @addr: address of the watch; of no meaning while @owner is 0 or busy
- * @expires: when the watch ends, in ns of CLOCK_MONOTONIC; 0 for never
- * @expired: counts that it has ended then
- * @start: starts @timer, which not every context can do
- * @timer: ends the watch
- * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
- */
-struct wprobe_slot {
-	struct trace_wprobe		*tw;
-	struct perf_event * __percpu	*events;
-	atomic64_t			owner;
-	unsigned long			addr;
-	u64				expires;
-	atomic_long_t			*expired;
-	struct irq_work			start;
-	struct hrtimer			timer;
-	bool				used_locally;
-};
-
-/**
- * struct trace_wprobe - a watch event
- * @devent: in the list of dynamic events
- * @place: what the event watches when it is enabled
- * @name: GROUP/EVENT
- * @slots: what it watches
- * @nr_slots: number of @slots
- * @watches: number of the newest watch
- * @holders: number of triggers that may repoint it
- * @setters: number of these that are set_wprobe: if any, it does not watch @place
- * @nowhere: address at which its breakpoints watch nothing
- * @has_values: the breakpoints look at the value at each hit, see hw_breakpoint_values()
- * @has_dynamic: it has an argument whose length is known only at a hit, such as a string
- * @tp: name, files and arguments; last, because it ends in an array
- */
-struct trace_wprobe {
-	struct dyn_event	devent;
-	struct wprobe_place	place;
-	char			*name;
-	struct wprobe_slot	slots[WPROBE_MAX_SLOTS];
-	unsigned int		nr_slots;
-	atomic64_t		watches;
-	unsigned int		holders;
-	unsigned int		setters;
-	unsigned long		nowhere;
-	bool			has_values;
-	bool			has_dynamic;
-	struct trace_probe	tp;
-};
-
-static int create_wprobe(const char *raw_command);
-static int show_wprobe(struct seq_file *m, struct dyn_event *ev);
-static int release_wprobe(struct dyn_event *ev);
-static bool wprobe_is_busy(struct dyn_event *ev);
-static bool wprobe_matches(const char *system, const char *event, int argc,
-			   const char **argv, struct dyn_event *ev);
-
-static struct dyn_event_operations trace_wprobe_ops = {
-	.create		= create_wprobe,
-	.show		= show_wprobe,
-	.is_busy	= wprobe_is_busy,
-	.free		= release_wprobe,
-	.match		= wprobe_matches,
-};
+static struct dyn_event_operations trace_wprobe_ops;
 
 static struct trace_wprobe *to_wprobe(struct dyn_event *ev)
 {
@@ -190,652 +60,10 @@ static struct trace_wprobe *wprobe_of(struct trace_event_call *call)
 	return WARN_ON_ONCE(!tp) ? NULL : container_of(tp, struct trace_wprobe, tp);
 }
 
-/* ---- Watched addresses ---- */
-
 static unsigned long nowhere(u32 type)
 {
 	return type == HW_BREAKPOINT_X ? (unsigned long)wprobe_no_code :
 					 (unsigned long)&wprobe_nowhere;
-}
-
-static struct perf_event_attr attr_of(const struct wprobe_place *place,
-				      unsigned long addr)
-{
-	struct perf_event_attr attr;
-
-	hw_breakpoint_init(&attr);
-	attr.bp_addr = addr;
-	attr.bp_len = place->len;
-	attr.bp_type = place->type;
-	return attr;
-}
-
-/* Returns true if the hardware has this type and length of breakpoint. */
-static bool type_is_supported(const struct wprobe_place *place)
-{
-	struct perf_event_attr attr = attr_of(place, nowhere(place->type));
-
-	return !check_hw_breakpoint(&attr);
-}
-
-static bool can_watch(const struct wprobe_place *place, unsigned long addr)
-{
-	struct perf_event_attr attr = attr_of(place, addr);
-
-	return addr >= TASK_SIZE_MAX && !check_hw_breakpoint(&attr);
-}
-
-static bool is_aligned(const struct wprobe_place *place, unsigned long addr)
-{
-	return place->type == HW_BREAKPOINT_X || IS_ALIGNED(addr, place->len);
-}
-
-unsigned int trace_wprobe_len(const struct trace_wprobe *tw)
-{
-	return tw->place.type == HW_BREAKPOINT_X ? 1 : tw->place.len;
-}
-
-/* ---- Memory that modules free: any context ---- */
-
-#ifdef CONFIG_MODULES
-/*
- * Returns true if @mod frees the memory at @addr because of @state: all its memory when
- * it is unloaded, its init memory when it is loaded.
- */
-static bool is_freed(unsigned long addr, const struct module *mod,
-		     enum module_state state)
-{
-	if (state == MODULE_STATE_LIVE)
-		return within_module_init(addr, mod);
-	return state == MODULE_STATE_GOING && within_module(addr, mod);
-}
-
-/*
- * Returns true if @addr is in memory that a module is about to free, for which
- * wprobe_module_callback() may already have run.
- *
- * The module is no longer found when it is to be removed from the list of modules.  It
- * has no code and no tracepoints by then: an address of it is a stale pointer, which is
- * watched like the address of any other object that has been freed.  The same holds for
- * init memory when it has been freed.
- */
-static noinline bool is_in_going_module(unsigned long addr)
-{
-	struct module *mod;
-
-	guard(preempt)();
-	mod = __module_address(addr);
-	return mod && is_freed(addr, mod, READ_ONCE(mod->state));
-}
-
-static bool may_be_in_module(unsigned long addr)
-{
-	return is_vmalloc_or_module_addr((void *)addr);
-}
-#else
-static bool is_in_going_module(unsigned long addr)
-{
-	return false;
-}
-
-static bool may_be_in_module(unsigned long addr)
-{
-	return false;
-}
-#endif
-
-static bool is_going(unsigned long addr)
-{
-	return may_be_in_module(addr) && is_in_going_module(addr);
-}
-
-/* ---- Repointing: any context, not preemptible ---- */
-
-#define for_each_slot(slot, tw) \
-	for (slot = (tw)->slots; slot < (tw)->slots + (tw)->nr_slots; slot++)
-
-static unsigned long addr_here(const struct wprobe_slot *slot)
-{
-	return wide_hw_breakpoint_addr(slot->events, true);
-}
-
-/*
- * From now on all CPUs watch the same.  Reset the flag before the change: a local change
- * that comes after this one sets it again.
- */
-static int repoint_all(struct wprobe_slot *slot, unsigned long addr, const unsigned long *from)
-{
-	bool used_locally = READ_ONCE(slot->used_locally);
-	int err;
-
-	if (used_locally)
-		WRITE_ONCE(slot->used_locally, false);
-	err = modify_wide_hw_breakpoint(slot->events, addr, from);
-	if (err && used_locally)
-		WRITE_ONCE(slot->used_locally, true);
-	return err;
-}
-
-/* Set the flag after the change, and only if there is one, see repoint_all(). */
-static int repoint_here(struct wprobe_slot *slot, unsigned long addr, const unsigned long *from)
-{
-	int err = modify_wide_hw_breakpoint_local(slot->events, addr, from);
-
-	if (!err)
-		WRITE_ONCE(slot->used_locally, true);
-	return err;
-}
-
-/* ---- Owners of slots: any context, not preemptible; see "Owners" above ---- */
-
-static s64 owner_of(const struct wprobe_slot *slot)
-{
-	/* Pairs with give(): what it has written is read after the owner. */
-	return atomic64_read_acquire(&slot->owner);
-}
-
-static bool claim(struct wprobe_slot *slot, s64 owner, s64 next)
-{
-	return atomic64_try_cmpxchg(&slot->owner, &owner, next | SLOT_BUSY);
-}
-
-static void give(struct wprobe_slot *slot, s64 owner)
-{
-	/* Pairs with owner_of(). */
-	atomic64_set_release(&slot->owner, owner);
-}
-
-static bool is_same_watch(s64 owner, s64 other)
-{
-	return !((owner ^ other) & ~SLOT_CALLS);
-}
-
-/* Returns true if end_in_time() will run at @expires or earlier. */
-static bool timer_comes(struct wprobe_slot *slot, u64 expires)
-{
-	if (!hrtimer_is_queued(&slot->timer))
-		return false;
-	/* Another CPU may be starting it for a later time: start_timer() looks again there. */
-	return data_race(hrtimer_get_expires_ns(&slot->timer)) <= expires;
-}
-
-/*
- * Starting the timer executes code that may have triggers, which set addresses, and so on
- * without end.  So a timer that comes is left alone: end_in_time() starts it again.
- */
-static noinline void need_timer(struct wprobe_slot *slot, u64 expires)
-{
-	/* Pairs with start_timer() and end_in_time(): the owner is stored before. */
-	smp_mb();
-	if (!timer_comes(slot, expires))
-		irq_work_queue(&slot->start);
-}
-
-/* Out of line: most addresses take a slot that is free on all CPUs. */
-static noinline bool may_be_set(const struct wprobe_place *place, unsigned long addr)
-{
-	return is_aligned(place, addr) && can_watch(place, addr);
-}
-
-/* Returns -EAGAIN if @owner does not own the slot any more. */
-static int begin_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
-		       unsigned long addr, struct wprobe_how *how)
-{
-	s64 number = atomic64_add_return(SLOT_NUMBER, &tw->watches);
-	u64 expires = 0;
-	int err;
-
-	/* Before the claim: if nothing changes, no clear may find the slot busy. */
-	if ((owner || READ_ONCE(slot->used_locally)) && !may_be_set(&tw->place, addr))
-		return -EINVAL;
-	if (!claim(slot, owner, number))
-		return -EAGAIN;
-	err = repoint_all(slot, addr, NULL);
-	if (!err) {
-		if (how->timeout)
-			expires = ktime_get_mono_fast_ns() + how->timeout;
-		WRITE_ONCE(slot->addr, addr);
-		WRITE_ONCE(slot->expires, expires);
-		WRITE_ONCE(slot->expired, how->expired);
-		if (how->watch) {
-			*how->watch = (struct wprobe_watch){ slot, number };
-			number += SLOT_CALL;
-		}
-	}
-	give(slot, err ? owner : number);
-	if (expires)
-		need_timer(slot, expires);
-	return err;
-}
-
-/* @owner: of a slot that is busy now.  Returns false if the change is refused. */
-static bool end_busy_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
-			   bool expired)
-{
-	int err = repoint_all(slot, tw->nowhere, NULL);
-	atomic_long_t *count = READ_ONCE(slot->expired);
-
-	if (!err && expired && count)
-		atomic_long_inc(count);
-	give(slot, err ? owner : 0);
-	return !err;
-}
-
-/*
- * Returns false if @owner does not own the slot any more, or if the change is refused.  The
- * number of its calls may have changed.
- */
-static bool end_watch(struct trace_wprobe *tw, struct wprobe_slot *slot, s64 owner,
-		      bool expired)
-{
-	s64 now = owner;
-
-	while (!atomic64_try_cmpxchg(&slot->owner, &now, now | SLOT_BUSY)) {
-		if (!is_same_watch(now, owner))
-			return false;
-	}
-
-	return end_busy_watch(tw, slot, now, expired);
-}
-
-/* ---- Setting: any context, not preemptible ---- */
-
-/*
- * Returns false if the watch of @owner has ended meanwhile.  A watch that was not begun by a
- * call is not joined: it does not end when a function returns.
- */
-static noinline bool join(struct wprobe_slot *slot, s64 owner, struct wprobe_watch *watch)
-{
-	s64 first = owner;
-
-	do {
-		if (!is_same_watch(owner, first))
-			return false;
-		if (!(owner & SLOT_CALLS))
-			return true;
-		if ((owner & SLOT_CALLS) == SLOT_CALLS)
-			return false;
-	} while (!atomic64_try_cmpxchg(&slot->owner, &owner, owner + SLOT_CALL));
-
-	*watch = (struct wprobe_watch){ slot, owner & ~SLOT_CALLS };
-	return true;
-}
-
-/* @watch: NULL, or joins the watch of the address */
-static bool is_watched(struct trace_wprobe *tw, unsigned long addr,
-		       struct wprobe_watch *watch)
-{
-	struct wprobe_slot *slot;
-	s64 owner;
-
-	for_each_slot(slot, tw) {
-		owner = owner_of(slot);
-		if (!owner || owner & SLOT_BUSY || READ_ONCE(slot->addr) != addr)
-			continue;
-		if (!watch)
-			return true;
-		if (join(slot, owner, watch)) {
-			/* This CPU may be about to follow: it does, before the function runs. */
-			modify_wide_hw_breakpoint_local(slot->events, addr, &addr);
-			return true;
-		}
-	}
-
-	return false;
-}
-
-/* A slot that watches nothing; or NULL */
-static struct wprobe_slot *free_slot(struct trace_wprobe *tw)
-{
-	struct wprobe_slot *slot;
-
-	for_each_slot(slot, tw) {
-		if (owner_of(slot))
-			continue;
-		if (!READ_ONCE(slot->used_locally) || addr_here(slot) == tw->nowhere)
-			return slot;
-	}
-
-	return NULL;
-}
-
-/* The slot with the oldest watch, or one that this CPU uses alone; or NULL */
-static struct wprobe_slot *oldest_slot(struct trace_wprobe *tw, s64 *owner)
-{
-	struct wprobe_slot *slot, *oldest = NULL;
-	s64 other;
-
-	for_each_slot(slot, tw) {
-		other = owner_of(slot);
-		if (other & SLOT_BUSY || (oldest && other > *owner))
-			continue;
-		oldest = slot;
-		*owner = other;
-	}
-
-	return oldest;
-}
-
-static enum wprobe_result set_all(struct trace_wprobe *tw, unsigned long addr,
-				  struct wprobe_how *how)
-{
-	struct wprobe_slot *slot;
-	s64 owner;
-	int err;
-
-	/* The CPU might not run the interrupt any more that starts the timer. */
-	if (how->timeout && !cpu_online(smp_processor_id()))
-		return WPROBE_MISSED;
-	if (is_watched(tw, addr, how->watch))
-		return WPROBE_SAME;
-	do {
-		owner = 0;
-		slot = free_slot(tw);
-		if (!slot && how->evict)
-			slot = oldest_slot(tw, &owner);
-		if (!slot)
-			return WPROBE_MISSED;
-		err = begin_watch(tw, slot, owner, addr, how);
-	} while (err == -EAGAIN);
-
-	if (err)
-		return WPROBE_MISSED;
-	return owner ? WPROBE_EVICTED : WPROBE_SET;
-}
-
-static bool is_watched_here(struct trace_wprobe *tw, unsigned long addr)
-{
-	struct wprobe_slot *slot;
-
-	for_each_slot(slot, tw) {
-		if (addr_here(slot) == addr)
-			return true;
-	}
-
-	return false;
-}
-
-static enum wprobe_result evict_here(struct trace_wprobe *tw, unsigned long addr)
-{
-	unsigned long old;
-	int err;
-
-	do {
-		old = addr_here(tw->slots);
-		err = repoint_here(tw->slots, addr, &old);
-	} while (err == -EAGAIN);
-
-	if (err)
-		return WPROBE_MISSED;
-	return old == tw->nowhere ? WPROBE_SET : WPROBE_EVICTED;
-}
-
-static enum wprobe_result set_here(struct trace_wprobe *tw, unsigned long addr, bool evict)
-{
-	struct wprobe_slot *slot;
-	int err;
-
-	if (tw->nr_slots > 1 && is_watched_here(tw, addr))
-		return WPROBE_SAME;
-	for_each_slot(slot, tw) {
-		err = repoint_here(slot, addr, &tw->nowhere);
-		if (err != -EAGAIN)
-			return err ? WPROBE_MISSED : WPROBE_SET;
-	}
-	if (is_watched_here(tw, addr))
-		return WPROBE_SAME;
-	return evict ? evict_here(tw, addr) : WPROBE_MISSED;
-}
-
-/*
- * The state of a module is set before follow_or_leave() waits for an RCU grace period: either
- * this function finds the state, or leave_module() finds @addr.
- */
-enum wprobe_result trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr,
-				    struct wprobe_how *how)
-{
-	if (addr < TASK_SIZE_MAX || unlikely(is_going(addr)))
-		return WPROBE_MISSED;
-	return how->this_cpu ? set_here(tw, addr, how->evict) : set_all(tw, addr, how);
-}
-
-/* ---- Clearing: any context, not preemptible ---- */
-
-static __always_inline bool clear_here(struct trace_wprobe *tw, struct wprobe_slot *slot,
-				       const unsigned long *from)
-{
-	unsigned long old;
-	int err;
-
-	if (from)
-		return !repoint_here(slot, tw->nowhere, from);
-	do {
-		old = addr_here(slot);
-		if (old == tw->nowhere)
-			return false;
-		err = repoint_here(slot, tw->nowhere, &old);
-	} while (err == -EAGAIN);
-
-	return !err;
-}
-
-/* If single CPUs have been set, this CPU does not know what the others watch. */
-static bool is_set(const struct trace_wprobe *tw, const struct wprobe_slot *slot,
-		   const unsigned long *from)
-{
-	unsigned long addr = addr_here(slot);
-
-	return from ? addr == *from : addr != tw->nowhere || READ_ONCE(slot->used_locally);
-}
-
-/* Clears the address of a definition, and addresses that were set on single CPUs. */
-static bool clear_without_owner(struct trace_wprobe *tw, struct wprobe_slot *slot,
-				const unsigned long *from)
-{
-	int err = -EAGAIN;
-
-	if (!is_set(tw, slot, from) || !claim(slot, 0, 0))
-		return false;
-	/* What was found may have been a watch that has ended before the claim. */
-	if (is_set(tw, slot, from))
-		err = repoint_all(slot, tw->nowhere, from);
-	give(slot, 0);
-	return !err;
-}
-
-static bool clear_all(struct trace_wprobe *tw, struct wprobe_slot *slot,
-		      const unsigned long *from)
-{
-	s64 owner = owner_of(slot);
-
-	if (owner & SLOT_BUSY)
-		return false;
-	if (!owner)
-		return clear_without_owner(tw, slot, from);
-	if (!from || READ_ONCE(slot->addr) == *from)
-		return end_watch(tw, slot, owner, false);
-	/* This CPU may watch another address than the others. */
-	return READ_ONCE(slot->used_locally) && clear_here(tw, slot, from);
-}
-
-unsigned int trace_wprobe_clear(struct trace_wprobe *tw, const unsigned long *from,
-				bool this_cpu)
-{
-	struct wprobe_slot *slot;
-	unsigned int nr = 0;
-
-	for_each_slot(slot, tw)
-		nr += this_cpu ? clear_here(tw, slot, from) : clear_all(tw, slot, from);
-	return nr;
-}
-
-bool trace_wprobe_leave(struct trace_wprobe *tw, const struct wprobe_watch *watch)
-{
-	struct wprobe_slot *slot = watch->slot;
-	s64 owner = owner_of(slot);
-	bool last;
-
-	do {
-		/* It was cleared or evicted, or its time was up. */
-		if (!is_same_watch(owner, watch->number))
-			return false;
-		last = (owner & SLOT_CALLS) == SLOT_CALL;
-	} while (!atomic64_try_cmpxchg(&slot->owner, &owner,
-				       last ? owner | SLOT_BUSY : owner - SLOT_CALL));
-
-	return last && end_busy_watch(tw, slot, owner, false);
-}
-
-bool trace_wprobe_is_settled(const struct trace_wprobe *tw)
-{
-	const struct wprobe_slot *slot;
-
-	for_each_slot(slot, tw) {
-		if (!wide_hw_breakpoint_is_settled(slot->events))
-			return false;
-	}
-
-	return true;
-}
-
-unsigned int trace_wprobe_slots(const struct trace_wprobe *tw, unsigned int *used)
-{
-	const struct wprobe_slot *slot;
-
-	*used = 0;
-	for_each_slot(slot, tw)
-		*used += !!owner_of(slot);
-	return tw->nr_slots;
-}
-
-/* ---- Timeouts: on any CPU, interrupts off ---- */
-
-/* How often one interrupt starts the timer */
-#define WPROBE_STARTS	4
-
-/*
- * If the slot is busy, the watch that begins calls need_timer().
- *
- * Looks again after the start: meanwhile another CPU, or triggers of the code that starts
- * timers, may have begun a watch that ends earlier.  After the last start end_in_time()
- * looks, a tick later at the latest.
- */
-static void start_timer(struct irq_work *work)
-{
-	struct wprobe_slot *slot = container_of(work, struct wprobe_slot, start);
-	int starts = WPROBE_STARTS;
-	u64 expires;
-	s64 owner;
-
-	while (starts--) {
-		/* Pairs with need_timer(): the timer is started before the owner is read. */
-		smp_mb();
-		owner = owner_of(slot);
-		expires = READ_ONCE(slot->expires);
-		if (!owner || owner & SLOT_BUSY || !expires || timer_comes(slot, expires))
-			return;
-		if (!starts)
-			expires = min(expires, ktime_get_mono_fast_ns() + TICK_NSEC);
-		hrtimer_start(&slot->timer, ns_to_ktime(expires), HRTIMER_MODE_ABS_HARD);
-	}
-}
-
-static enum hrtimer_restart end_in_time(struct hrtimer *timer)
-{
-	struct wprobe_slot *slot = container_of(timer, struct wprobe_slot, timer);
-	struct trace_wprobe *tw = slot->tw;
-	u64 expires;
-	s64 owner;
-
-	/* Pairs with need_timer(): the timer is not queued before the owner is read. */
-	smp_mb();
-	owner = owner_of(slot);
-	expires = READ_ONCE(slot->expires);
-	if (!owner || owner & SLOT_BUSY || !expires)
-		return HRTIMER_NORESTART;
-	/*
-	 * If the slot has another owner by now, need_timer() has found the timer not queued.  If
-	 * the end is refused, the next interrupts let this CPU change addresses, and start the
-	 * timer again.
-	 */
-	if (expires > ktime_get_ns() || !end_watch(tw, slot, owner, true))
-		irq_work_queue(&slot->start);
-	return HRTIMER_NORESTART;
-}
-
-/* ---- Slots of an event that is not in use ---- */
-
-static void init_slots(struct trace_wprobe *tw)
-{
-	struct wprobe_slot *slot;
-
-	for_each_slot(slot, tw) {
-		slot->tw = tw;
-		slot->start = IRQ_WORK_INIT_HARD(start_timer);
-		hrtimer_init(&slot->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
-		slot->timer.function = end_in_time;
-	}
-}
-
-/* No trigger runs.  A timer starts no work and a work no timer, once there is no owner. */
-static void stop_slot(struct wprobe_slot *slot)
-{
-	atomic64_set(&slot->owner, 0);
-	hrtimer_cancel(&slot->timer);
-	irq_work_sync(&slot->start);
-	hrtimer_cancel(&slot->timer);
-	unregister_wide_hw_breakpoint(slot->events);
-	slot->events = NULL;
-}
-
-static void stop_slots(struct trace_wprobe *tw)
-{
-	struct wprobe_slot *slot;
-
-	for_each_slot(slot, tw) {
-		if (slot->events)
-			stop_slot(slot);
-	}
-}
-
-/* ---- Changes that wait: tasks, preemption on ---- */
-
-/* What makes a slot busy is not preemptible, so this task has not interrupted it. */
-static s64 wait_for_owner(const struct wprobe_slot *slot)
-{
-	s64 owner;
-
-	while ((owner = owner_of(slot)) & SLOT_BUSY)
-		cpu_relax();
-	return owner;
-}
-
-/*
- * No run with @how is left, so no watch that begins counts there.  Each end_watch() claims
- * the slot before it reads wprobe_slot::expired: it reads NULL, or is waited for.
- */
-void trace_wprobe_forget(struct trace_wprobe *tw, const struct wprobe_how *how)
-{
-	struct wprobe_slot *slot;
-
-	for_each_slot(slot, tw) {
-		/* A failure needs no order: then the slot does not count for @how. */
-		if (cmpxchg(&slot->expired, how->expired, NULL) == how->expired)
-			wait_for_owner(slot);
-	}
-}
-
-void trace_wprobe_leave_all(struct trace_wprobe *tw)
-{
-	struct wprobe_slot *slot;
-	s64 owner;
-
-	guard(preempt)();
-	for_each_slot(slot, tw) {
-		owner = wait_for_owner(slot);
-		if (owner & SLOT_CALLS)
-			end_watch(tw, slot, owner, false);
-	}
 }
 
 /* ---- Hits: #DB ---- */
@@ -1108,15 +336,13 @@ static const char *wprobe_errors[] = {
 #define HOLDERS_SIZE	256
 
 /* Appends the holders of the registers to a command, as a comment. */
-static void print_holders(char *buf, size_t size)
+static void print_holders(char *buf)
 {
-	char *holders __free(kfree) = kmalloc(HOLDERS_SIZE, GFP_KERNEL);
+	int len = sprintf(buf, " # held by ");
 
-	if (!holders)
-		return;
-	hw_breakpoint_holders(holders, HOLDERS_SIZE);
-	if (*holders)
-		snprintf(buf, size, " # held by %s", holders);
+	hw_breakpoint_holders(buf + len, HOLDERS_SIZE - len);
+	if (!buf[len])
+		*buf = '\0';
 }
 
 /* Logs to the error log of tracefs why an event cannot be enabled. */
@@ -1131,29 +357,8 @@ static void log_enable_error(struct trace_wprobe *tw, struct trace_array *tr, in
 	len = scnprintf(text, size, "w:%s ", tw->name);
 	print_place(text + len, size - len, &tw->place);
 	if (err == -ENOSPC)
-		print_holders(text + strlen(text), size - strlen(text));
+		print_holders(text + strlen(text));
 	tracing_log_err(tr, "wprobe", text, wprobe_errors, err != -ENOSPC, len);
-}
-
-static int arm_slot(struct trace_wprobe *tw, struct wprobe_slot *slot, unsigned long addr)
-{
-	struct perf_event_attr attr = attr_of(&tw->place, addr);
-	perf_overflow_handler_t handler = wprobe_hit;
-	struct perf_event * __percpu *events;
-
-	if (tw->has_values) {
-		attr.config = HW_BREAKPOINT_VALUE;
-		attr.sample_type = PERF_SAMPLE_RAW;
-		handler = wprobe_hit_values;
-	}
-	if (tw->place.changed)
-		attr.config |= HW_BREAKPOINT_CHANGED;
-	events = register_named_wide_hw_breakpoint(&attr, handler, tw, tw->name);
-	if (IS_ERR((void __force *)events))
-		return PTR_ERR((void __force *)events);
-	slot->used_locally = false;
-	slot->events = events;
-	return 0;
 }
 
 /*
@@ -1162,36 +367,21 @@ static int arm_slot(struct trace_wprobe *tw, struct wprobe_slot *slot, unsigned 
  */
 static int arm_wprobe(struct trace_wprobe *tw, struct trace_array *tr)
 {
-	unsigned long addr = tw->place.addr;
-	struct wprobe_slot *slot;
 	int err;
 
 	if (tw->slots->events)
 		return 0;
-	for_each_slot(slot, tw) {
-		err = arm_slot(tw, slot, addr);
-		if (err) {
-			stop_slots(tw);
-			log_enable_error(tw, tr, err);
-			return err;
-		}
-		addr = tw->nowhere;
-	}
-
-	return 0;
+	err = trace_wprobe_arm(tw, tw->has_values ? wprobe_hit_values : wprobe_hit);
+	if (err)
+		log_enable_error(tw, tr, err);
+	return err;
 }
 
 /* No handler of the breakpoints runs after the return. */
 static void disarm_wprobe_if_unused(struct trace_wprobe *tw)
 {
 	if (!tw->holders && !trace_probe_is_enabled(&tw->tp))
-		stop_slots(tw);
-}
-
-static void clear_definition(struct trace_wprobe *tw)
-{
-	guard(preempt)();
-	trace_wprobe_clear(tw, NULL, false);
+		trace_wprobe_disarm(tw);
 }
 
 int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr, bool set)
@@ -1205,8 +395,10 @@ int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr, bool set)
 		return err;
 	tw->holders++;
 	/* The first address that a trigger sets is to find that @tw watches nothing. */
-	if (set && !tw->setters++)
-		clear_definition(tw);
+	if (set && !tw->setters++) {
+		guard(preempt)();
+		trace_wprobe_clear(tw, NULL, false);
+	}
 	return 0;
 }
 
@@ -1222,27 +414,19 @@ void trace_wprobe_release(struct trace_wprobe *tw, bool set)
 }
 
 /* @file: NULL for perf */
-static int add_user(struct trace_wprobe *tw, struct trace_event_file *file)
-{
-	if (file)
-		return trace_probe_add_file(&tw->tp, file);
-	trace_probe_set_flag(&tw->tp, TP_FLAG_PROFILE);
-	return 0;
-}
-
 static int enable_wprobe(struct trace_wprobe *tw, struct trace_event_file *file)
 {
 	int err;
 
-	err = add_user(tw, file);
+	err = arm_wprobe(tw, file ? file->tr : NULL);
 	if (err)
 		return err;
-
-	err = arm_wprobe(tw, file ? file->tr : NULL);
-	if (err && file)
-		trace_probe_remove_file(&tw->tp, file);
-	else if (err)
-		trace_probe_clear_flag(&tw->tp, TP_FLAG_PROFILE);
+	if (!file)
+		trace_probe_set_flag(&tw->tp, TP_FLAG_PROFILE);
+	else
+		err = trace_probe_add_file(&tw->tp, file);
+	if (err)
+		disarm_wprobe_if_unused(tw);
 	return err;
 }
 
@@ -1273,19 +457,16 @@ static int wprobe_register(struct trace_event_call *call, enum trace_reg type,
 
 	switch (type) {
 	case TRACE_REG_REGISTER:
+	case TRACE_REG_PERF_REGISTER:
 		return enable_wprobe(tw, data);
 	case TRACE_REG_UNREGISTER:
-		return disable_wprobe(tw, data);
-	case TRACE_REG_PERF_REGISTER:
-		return enable_wprobe(tw, NULL);
 	case TRACE_REG_PERF_UNREGISTER:
-		return disable_wprobe(tw, NULL);
+		return disable_wprobe(tw, data);
 	default:
 		return 0;
 	}
 }
 
-#ifdef CONFIG_PERF_EVENTS
 /*
  * Counting hits takes a register of every CPU and discloses when the kernel accesses
  * its memory.  So it requires privileges that counting a tracepoint does not.
@@ -1294,14 +475,6 @@ static int wprobe_perf_perm(struct trace_event_call *call, struct perf_event *ev
 {
 	return event->parent ? 0 : perf_allow_tracepoint();
 }
-
-static void restrict_perf(struct trace_event_call *call)
-{
-	call->perf_perm = wprobe_perf_perm;
-}
-#else
-static void restrict_perf(struct trace_event_call *call) { }
-#endif
 
 static struct trace_event_functions wprobe_funcs = {
 	.trace	= print_wprobe_event,
@@ -1380,26 +553,19 @@ static int parse_len(char *text, int offset, struct wprobe_place *place)
 	return 0;
 }
 
-struct symbol_count {
-	const char	*name;
-	unsigned int	nr;
-};
-
-static int count_symbol(void *data, unsigned long addr)
+static int count_symbol(void *nr, unsigned long addr)
 {
-	struct symbol_count *count = data;
-
-	count->nr++;
+	++*(unsigned int *)nr;
 	return 0;
 }
 
 static bool is_ambiguous(const char *symbol)
 {
-	struct symbol_count count = { .name = symbol };
+	unsigned int nr = 0;
 
 	if (!strchr(symbol, ':'))
-		kallsyms_on_each_match_symbol(count_symbol, symbol, &count);
-	return count.nr > 1;
+		kallsyms_on_each_match_symbol(count_symbol, symbol, &nr);
+	return nr > 1;
 }
 
 static unsigned long resolve(const struct wprobe_place *place)
@@ -1409,7 +575,6 @@ static unsigned long resolve(const struct wprobe_place *place)
 	return addr ? addr + place->offset : 0;
 }
 
-#ifdef CONFIG_MODULES
 /* Add the module, or another module's symbol of this name might be found later. */
 static char *full_symbol(const char *symbol)
 {
@@ -1425,13 +590,6 @@ static char *full_symbol(const char *symbol)
 	return *name ? kasprintf(GFP_KERNEL, "%s:%s", name, symbol) :
 		       kstrdup(symbol, GFP_KERNEL);
 }
-#else
-static char *full_symbol(const char *symbol)
-{
-	return kstrdup(symbol, GFP_KERNEL);
-}
-#endif
-
 /* @text: the symbol, with or without an offset, at @offset of the argument */
 static int parse_symbol(char *text, int offset, struct wprobe_place *place)
 {
@@ -1472,11 +630,11 @@ static int parse_addr(char *text, int offset, struct wprobe_place *place)
 		trace_probe_log_err(offset, BAD_ACCESS_ADDR);
 		return -EINVAL;
 	}
-	if (!is_aligned(place, place->addr)) {
+	if (!wprobe_is_aligned(place, place->addr)) {
 		trace_probe_log_err(offset, BAD_ACCESS_ALIGN);
 		return -EINVAL;
 	}
-	if (!can_watch(place, place->addr)) {
+	if (!trace_wprobe_can_watch(place, place->addr)) {
 		trace_probe_log_err(offset, BAD_PROBE_ADDR);
 		return -EINVAL;
 	}
@@ -1503,7 +661,8 @@ static int parse_place(const char *arg, struct wprobe_place *place)
 		err = parse_len(text, offset, place);
 	if (err)
 		return err;
-	if (!type_is_supported(place)) {
+	/* The hardware may lack this type or length. */
+	if (!trace_wprobe_can_watch(place, nowhere(place->type))) {
 		trace_probe_log_err(0, NO_ACCESS_TYPE);
 		return -EOPNOTSUPP;
 	}
@@ -1559,14 +718,14 @@ static struct trace_wprobe *alloc_wprobe(const char *group, const char *event,
 	tw->place = *place;
 	tw->nowhere = nowhere(place->type);
 	tw->nr_slots = nr_slots;
-	init_slots(tw);
+	trace_wprobe_init_slots(tw);
 	dyn_event_init(&tw->devent, &trace_wprobe_ops);
 	call = trace_probe_event_call(&tw->tp);
 	call->flags = TRACE_EVENT_FL_WPROBE;
 	call->event.funcs = &wprobe_funcs;
 	call->class->fields_array = wprobe_fields_array;
 	call->class->reg = wprobe_register;
-	restrict_perf(call);
+	call->perf_perm = wprobe_perf_perm;
 	return tw;
 }
 
@@ -1606,36 +765,54 @@ static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[
 }
 
 /*
- * A module may have been unloaded or loaded since the place was parsed, when
- * wprobe_module_callback() did not yet find the event.
+ * Finds the symbol again: a module is loaded at another address each time, and may lack the
+ * symbol now.  Without the symbol, and in memory that a module is about to free, nothing is
+ * watched.  An address does not follow a module: it names no symbol.
+ *
+ * Returns true if the address has changed.
  */
-static void resolve_again(struct wprobe_place *place)
+static bool resolve_again(struct wprobe_place *place)
 {
 	unsigned long addr = place->symbol ? resolve(place) : place->addr;
+	unsigned long old = place->addr;
 
 	lockdep_assert_held(&event_mutex);
 
-	if (!addr || is_going(addr) || !is_aligned(place, addr) ||
-	    !can_watch(place, addr))
+	if (!addr || !trace_wprobe_can_watch(place, addr))
 		addr = nowhere(place->type);
 	place->addr = addr;
+	return addr != old;
 }
 
-static bool is_twin(struct trace_wprobe *a, struct trace_wprobe *b)
+static bool wprobe_matches(const char *system, const char *event, int argc,
+			   const char **argv, struct dyn_event *ev)
 {
-	return !strcmp(trace_probe_name(&a->tp), trace_probe_name(&b->tp)) &&
-	       !strcmp(trace_probe_group_name(&a->tp), trace_probe_group_name(&b->tp));
+	struct trace_wprobe *tw = to_wprobe(ev);
+	char place[PLACE_SIZE];
+
+	if (event[0] && strcmp(trace_probe_name(&tw->tp), event))
+		return false;
+	if (system && strcmp(trace_probe_group_name(&tw->tp), system))
+		return false;
+	if (!argc)
+		return true;
+
+	print_place(place, sizeof(place), &tw->place);
+	return !strcmp(place, argv[0]) &&
+	       trace_probe_match_command_args(&tw->tp, argc - 1, argv + 1);
 }
 
 /* Returns -EBUSY for the name of another watch event, -EEXIST for that of any other event. */
 static int name_error(struct trace_wprobe *tw)
 {
+	const char *group = trace_probe_group_name(&tw->tp);
+	const char *event = trace_probe_name(&tw->tp);
 	struct dyn_event *ev;
 
 	lockdep_assert_held(&event_mutex);
 
 	for_each_dyn_event(ev) {
-		if (ev->ops == &trace_wprobe_ops && is_twin(to_wprobe(ev), tw))
+		if (ev->ops == &trace_wprobe_ops && wprobe_matches(group, event, 0, NULL, ev))
 			return -EBUSY;
 	}
 
@@ -1647,6 +824,7 @@ static int register_wprobe(struct trace_wprobe *tw)
 	int err;
 
 	guard(mutex)(&event_mutex);
+	/* A module may have been unloaded or loaded since the place was parsed. */
 	resolve_again(&tw->place);
 	err = trace_probe_register_event_call(&tw->tp);
 	if (err == -EEXIST) {
@@ -1791,24 +969,6 @@ static bool wprobe_is_busy(struct dyn_event *ev)
 	return trace_probe_is_enabled(&to_wprobe(ev)->tp);
 }
 
-static bool wprobe_matches(const char *system, const char *event, int argc,
-			   const char **argv, struct dyn_event *ev)
-{
-	struct trace_wprobe *tw = to_wprobe(ev);
-	char place[PLACE_SIZE];
-
-	if (event[0] && strcmp(trace_probe_name(&tw->tp), event))
-		return false;
-	if (system && strcmp(trace_probe_group_name(&tw->tp), system))
-		return false;
-	if (!argc)
-		return true;
-
-	print_place(place, sizeof(place), &tw->place);
-	return !strcmp(place, argv[0]) &&
-	       trace_probe_match_command_args(&tw->tp, argc - 1, argv + 1);
-}
-
 static int show_wprobe(struct seq_file *m, struct dyn_event *ev)
 {
 	struct trace_wprobe *tw = to_wprobe(ev);
@@ -1831,136 +991,17 @@ static int show_wprobe(struct seq_file *m, struct dyn_event *ev)
 /* ---- Loading and unloading of modules ---- */
 
 #ifdef CONFIG_MODULES
-static bool is_in_module(const struct wprobe_place *place, struct module *mod)
+static void follow_or_leave(struct trace_wprobe *tw, unsigned long state)
 {
-	size_t len = strlen(module_name(mod));
+	bool moved = resolve_again(&tw->place);
 
-	return place->symbol && !strncmp(place->symbol, module_name(mod), len) &&
-	       place->symbol[len] == ':';
-}
-
-/* An address does not follow a module that is loaded: it names no symbol. */
-static bool is_concerned(const struct wprobe_place *place, struct module *mod,
-			 enum module_state state)
-{
-	if (state == MODULE_STATE_COMING)
-		return place->symbol && is_in_module(place, mod);
-	return is_freed(place->addr, mod, state);
-}
-
-/*
- * Resolves the symbol again: a module is loaded at another address each time, and may
- * lack the symbol now.  When the module frees the memory the event watches nothing.
- */
-static void resolve_for_module(struct trace_wprobe *tw, bool coming)
-{
-	unsigned long addr = coming ? resolve(&tw->place) : 0;
-
-	if (!addr || !is_aligned(&tw->place, addr) || !can_watch(&tw->place, addr))
-		addr = tw->nowhere;
-	tw->place.addr = addr;
-}
-
-/* A watch in the slot stays: it is left from a set_wprobe that was removed. */
-static void follow_module(struct trace_wprobe *tw)
-{
-	if (wait_for_owner(tw->slots))
-		return;
-	if (modify_wide_hw_breakpoint(tw->slots->events, tw->place.addr, NULL))
-		pr_warn("%s still watches memory that a module frees\n",
-			trace_probe_name(&tw->tp));
-	/* No CPU may watch the memory after it is freed, nor miss an access to it. */
-	synchronize_wide_hw_breakpoint(tw->slots->events);
-}
-
-/**
- * struct leaving - a slot that is to leave memory that a module frees
- * @slot: the slot of an event that is enabled
- * @mod: the module
- * @state: its state, which determines which memory it frees
- * @refused: a CPU has made too many changes since its last interrupt
- */
-struct leaving {
-	struct wprobe_slot	*slot;
-	struct module		*mod;
-	enum module_state	state;
-	bool			refused;
-};
-
-/* On each CPU: a trigger may have pointed this one alone. */
-static void leave_module_here(void *data)
-{
-	struct leaving *l = data;
-	unsigned long addr;
-	int err;
-
-	/* An NMI may repoint in between: look again. */
-	do {
-		addr = addr_here(l->slot);
-		if (!is_freed(addr, l->mod, l->state))
-			return;
-		err = modify_wide_hw_breakpoint_local(l->slot->events, l->slot->tw->nowhere,
-						      &addr);
-	} while (err == -EAGAIN);
-	if (err == -EBUSY)
-		WRITE_ONCE(l->refused, true);
-}
-
-/* The watch that owns the slot */
-static void end_watch_of_module(struct wprobe_slot *slot, struct module *mod,
-				enum module_state state)
-{
-	s64 owner;
-
-	guard(preempt)();
-	do {
-		owner = wait_for_owner(slot);
-		/* A later watch has another owner, and finds the state of @mod itself. */
-		if (!owner || !is_freed(READ_ONCE(slot->addr), mod, state))
-			return;
-	} while (!end_watch(slot->tw, slot, owner, false));
-}
-
-/*
- * A trigger may have pointed an event into the module.  CPUs that come online later
- * watch what the whole set was pointed to last.
- */
-static void leave_module(struct wprobe_slot *slot, struct module *mod,
-			 enum module_state state)
-{
-	struct leaving l = { .slot = slot, .mod = mod, .state = state };
-
-	end_watch_of_module(slot, mod, state);
-	/* A change that is refused has queued the interrupt after which the CPU may change. */
-	do {
-		l.refused = false;
-		on_each_cpu(leave_module_here, &l, 1);
-	} while (l.refused);
-	/* The memory is freed after this. */
-	synchronize_wide_hw_breakpoint(slot->events);
-}
-
-static void follow_or_leave(struct trace_wprobe *tw, struct module *mod,
-			    enum module_state state)
-{
-	bool coming = state == MODULE_STATE_COMING;
-	bool concerned = is_concerned(&tw->place, mod, state);
-	struct wprobe_slot *slot;
-
-	if (concerned)
-		resolve_for_module(tw, coming);
 	if (!tw->slots->events)
 		return;
-	if (!coming) {
-		/* For runs of triggers that have not found the state of @mod */
-		if (tw->setters)
-			synchronize_rcu();
-		for_each_slot(slot, tw)
-			leave_module(slot, mod, state);
-	}
+	if (state != MODULE_STATE_COMING)
+		trace_wprobe_leave_modules(tw);
 	/* CPUs that come online later must not watch the former place either. */
-	if (concerned && !tw->setters)
-		follow_module(tw);
+	if (moved && !tw->setters)
+		trace_wprobe_follow(tw);
 }
 
 static int wprobe_module_callback(struct notifier_block *nb, unsigned long state,
@@ -1971,7 +1012,7 @@ static int wprobe_module_callback(struct notifier_block *nb, unsigned long state
 	guard(mutex)(&event_mutex);
 	for_each_dyn_event(ev) {
 		if (ev->ops == &trace_wprobe_ops)
-			follow_or_leave(to_wprobe(ev), data, state);
+			follow_or_leave(to_wprobe(ev), state);
 	}
 
 	return NOTIFY_DONE;
@@ -1991,6 +1032,14 @@ static int __init watch_modules(void)
 	return 0;
 }
 #endif
+
+static struct dyn_event_operations trace_wprobe_ops = {
+	.create		= create_wprobe,
+	.show		= show_wprobe,
+	.is_busy	= wprobe_is_busy,
+	.free		= release_wprobe,
+	.match		= wprobe_matches,
+};
 
 static int __init trace_wprobe_init(void)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Watch events: what their triggers call.
+ * Watch events: their definitions and hits (trace_wprobe.c), their slots
+ * (trace_wprobe_slot.c), and the triggers that repoint them (trace_wprobe_trigger.c).
  */
 #ifndef _KERNEL_TRACE_WPROBE_H
 #define _KERNEL_TRACE_WPROBE_H
 
+#include <linux/align.h>
 #include <linux/atomic.h>
-#include <linux/errno.h>
+#include <linux/hrtimer.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/irq_work.h>
 #include <linux/types.h>
 
-#define WPROBE_EVENT_SYSTEM	"wprobes"
+#include "trace_dynevent.h"
+/* Include trace_probe.h before: it has no guard. */
 
-struct perf_event;
-struct rethook;
-struct trace_array;
-struct trace_event_call;
-struct trace_wprobe;
-struct wprobe_slot;
+#define WPROBE_EVENT_SYSTEM	"wprobes"
+#define WPROBE_MAX_SLOTS	4
 
 /**
  * struct wprobe_hit - data of a hit from which arguments are fetched
@@ -35,21 +36,86 @@ struct wprobe_hit {
 };
 
 /**
+ * struct wprobe_place - the place that the definition of an event names
+ * @symbol: [MODULE:]SYMBOL, NULL for an address
+ * @offset: added to @symbol
+ * @addr: the address; nowhere() for -1
+ * @type: HW_BREAKPOINT_*
+ * @len: length in bytes
+ * @changed: an access that leaves the value as it was is no hit
+ */
+struct wprobe_place {
+	char		*symbol;
+	long		offset;
+	unsigned long	addr;
+	u32		type;
+	unsigned int	len;
+	bool		changed;
+};
+
+/**
+ * struct wprobe_slot - an address of a watch event
+ * @tw: the event
+ * @events: its breakpoints, NULL while the event has no user
+ * @owner: see "Owners" in trace_wprobe_slot.c
+ * @addr: address of the watch; of no meaning while @owner is 0 or busy
+ * @expires: when the watch ends, in ns of CLOCK_MONOTONIC; 0 for never
+ * @expired: counts that it has ended then
+ * @start: starts @timer, which not every context can do
+ * @timer: ends the watch
+ * @used_locally: a CPU was repointed alone, so CPUs may watch different addresses
+ */
+struct wprobe_slot {
+	struct trace_wprobe		*tw;
+	struct perf_event * __percpu	*events;
+	atomic64_t			owner;
+	unsigned long			addr;
+	u64				expires;
+	atomic_long_t			*expired;
+	struct irq_work			start;
+	struct hrtimer			timer;
+	bool				used_locally;
+};
+
+/**
+ * struct trace_wprobe - a watch event
+ * @devent: in the list of dynamic events
+ * @place: what the event watches when it is enabled
+ * @name: GROUP/EVENT
+ * @slots: what it watches
+ * @nr_slots: number of @slots
+ * @watches: number of the newest watch
+ * @holders: number of triggers that may repoint it
+ * @setters: number of these that are set_wprobe: if any, it does not watch @place
+ * @nowhere: address at which its breakpoints watch nothing
+ * @has_values: the breakpoints look at the value at each hit, see hw_breakpoint_values()
+ * @has_dynamic: it has an argument whose length is known only at a hit, such as a string
+ * @tp: name, files and arguments; last, because it ends in an array
+ */
+struct trace_wprobe {
+	struct dyn_event	devent;
+	struct wprobe_place	place;
+	char			*name;
+	struct wprobe_slot	slots[WPROBE_MAX_SLOTS];
+	unsigned int		nr_slots;
+	atomic64_t		watches;
+	unsigned int		holders;
+	unsigned int		setters;
+	unsigned long		nowhere;
+	bool			has_values;
+	bool			has_dynamic;
+	struct trace_probe	tp;
+};
+
+/* ---- Definitions: trace_wprobe.c ---- */
+
+/**
  * trace_wprobe_from_call - find the watch event of an event call
  * @call: the call of any event
  *
  * Return: the watch event, or NULL if @call belongs to another kind of event.
  */
 struct trace_wprobe *trace_wprobe_from_call(struct trace_event_call *call);
-
-/**
- * trace_wprobe_len - get the number of bytes that a watch event watches
- * @tw: the watch event
- *
- * Context: Any.
- * Return: the number of bytes.
- */
-unsigned int trace_wprobe_len(const struct trace_wprobe *tw);
 
 /**
  * trace_wprobe_hold - hold the registers of a watch event
@@ -73,6 +139,66 @@ int trace_wprobe_hold(struct trace_wprobe *tw, struct trace_array *tr, bool set)
  * Context: event_mutex; no CPU repoints @tw for the holder any more.
  */
 void trace_wprobe_release(struct trace_wprobe *tw, bool set);
+
+/* ---- Slots: trace_wprobe_slot.c ---- */
+
+static inline bool wprobe_is_aligned(const struct wprobe_place *place, unsigned long addr)
+{
+	return place->type == HW_BREAKPOINT_X || IS_ALIGNED(addr, place->len);
+}
+
+/**
+ * trace_wprobe_can_watch - check whether an address can be watched
+ * @place: type and length
+ * @addr: the address
+ *
+ * Context: Any.
+ * Return: false if @addr is not a kernel address, is not aligned to the length, must not be
+ * watched, or is in memory that a module is about to free.
+ */
+bool trace_wprobe_can_watch(const struct wprobe_place *place, unsigned long addr);
+
+/**
+ * trace_wprobe_init_slots - initialize the slots of an event
+ * @tw: the event, whose @place, @nr_slots and @nowhere are set
+ */
+void trace_wprobe_init_slots(struct trace_wprobe *tw);
+
+/**
+ * trace_wprobe_arm - register the breakpoints of an event
+ * @tw: the event, of which the first slot watches the place
+ * @handler: of the hits
+ *
+ * Context: Task.
+ * Return: 0, or the error of registering a breakpoint.
+ */
+int trace_wprobe_arm(struct trace_wprobe *tw, perf_overflow_handler_t handler);
+
+/**
+ * trace_wprobe_disarm - undo trace_wprobe_arm()
+ * @tw: the event, which no trigger repoints any more
+ *
+ * Context: Task.  No handler of the breakpoints runs after the return.
+ */
+void trace_wprobe_disarm(struct trace_wprobe *tw);
+
+/**
+ * trace_wprobe_follow - make an event watch its place again, which has changed
+ * @tw: an event with breakpoints
+ *
+ * A watch stays: it is left from a set_wprobe that was removed.
+ *
+ * Context: Task.
+ */
+void trace_wprobe_follow(struct trace_wprobe *tw);
+
+/**
+ * trace_wprobe_leave_modules - watch no memory that a module is about to free
+ * @tw: an event with breakpoints
+ *
+ * Context: Task.  No CPU watches the memory after the return.
+ */
+void trace_wprobe_leave_modules(struct trace_wprobe *tw);
 
 /**
  * enum wprobe_result - what trace_wprobe_set() has done
@@ -170,14 +296,13 @@ bool trace_wprobe_leave(struct trace_wprobe *tw, const struct wprobe_watch *watc
 void trace_wprobe_leave_all(struct trace_wprobe *tw);
 
 /**
- * trace_wprobe_slots - get the number of slots
+ * trace_wprobe_used - get the number of slots that watch an address on all CPUs
  * @tw: the event
- * @used: result: how many of them watch an address on all CPUs
  *
  * Context: Any.
  * Return: the number of slots.
  */
-unsigned int trace_wprobe_slots(const struct trace_wprobe *tw, unsigned int *used);
+unsigned int trace_wprobe_used(const struct trace_wprobe *tw);
 
 /**
  * trace_wprobe_is_settled - check whether all CPUs watch the address that was set last
@@ -187,75 +312,5 @@ unsigned int trace_wprobe_slots(const struct trace_wprobe *tw, unsigned int *use
  * Return: true if no CPU is still about to be repointed.
  */
 bool trace_wprobe_is_settled(const struct trace_wprobe *tw);
-
-/* ---- Windows ---- */
-
-/**
- * struct wprobe_windows - watches that end when a function returns
- * @rethook: what is needed for each return; NULL if a trigger has no windows
- * @tw: the watch event
- * @cleared: counts watches that have ended so
- */
-struct wprobe_windows {
-	struct rethook		*rethook;
-	struct trace_wprobe	*tw;
-	atomic_long_t		*cleared;
-};
-
-#ifdef CONFIG_FPROBE_EVENTS
-/**
- * trace_wprobe_init_windows - prepare for windows
- * @windows: has the event and the counter
- * @call: event whose triggers will open the windows
- *
- * Return: 0, -ENOMEM, or -EOPNOTSUPP if @call is not hit at the entry of a function.
- */
-int trace_wprobe_init_windows(struct wprobe_windows *windows, struct trace_event_call *call);
-
-/**
- * trace_wprobe_open - watch an address until the function returns that was just entered
- * @windows: the windows
- * @addr: the address
- * @how: as for trace_wprobe_set(); without wprobe_how::watch
- *
- * Context: A trigger of the event of trace_wprobe_init_windows().
- * Return: what was done; WPROBE_MISSED also if too many functions have not returned yet.
- */
-enum wprobe_result trace_wprobe_open(struct wprobe_windows *windows, unsigned long addr,
-				     const struct wprobe_how *how);
-
-/**
- * trace_wprobe_stop_windows - let no function that returns end a watch any more
- * @windows: the windows; a function that is returning may still use them until the end of an
- *	RCU grace period
- *
- * Context: Task.
- */
-void trace_wprobe_stop_windows(struct wprobe_windows *windows);
-
-/**
- * trace_wprobe_free_windows - undo trace_wprobe_init_windows()
- * @windows: the windows, which were not used or are stopped
- *
- * Context: Task.
- */
-void trace_wprobe_free_windows(struct wprobe_windows *windows);
-#else
-static inline int trace_wprobe_init_windows(struct wprobe_windows *windows,
-					    struct trace_event_call *call)
-{
-	return -EOPNOTSUPP;
-}
-
-static inline enum wprobe_result
-trace_wprobe_open(struct wprobe_windows *windows, unsigned long addr,
-		  const struct wprobe_how *how)
-{
-	return WPROBE_MISSED;
-}
-
-static inline void trace_wprobe_stop_windows(struct wprobe_windows *windows) { }
-static inline void trace_wprobe_free_windows(struct wprobe_windows *windows) { }
-#endif
 
 #endif /* _KERNEL_TRACE_WPROBE_H */

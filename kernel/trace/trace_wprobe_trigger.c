@@ -19,6 +19,13 @@
  * ends with the last set_wprobe, unless the user has enabled the event.  A clear need not end
  * it: an event that watches nothing makes no records.
  *
+ * Windows.  A trigger of an fprobe event at the entry of a function runs before the first
+ * instruction of the function.  To end its watch when this call returns it replaces the return
+ * address, like the exit handler of an fprobe: a node of the rethook belongs to the call,
+ * whatever calls the function makes, and on whatever CPU it returns.  The node has the watch,
+ * and not its address: when the watch has been cleared or evicted, or its time is up, the
+ * return ends nothing.
+ *
  * Locking: event_mutex.  A trigger holds a reference to the event that has it, and to
  * its watch event.  It softly enables the watch event before it can run, and disables
  * it when no CPU runs the trigger any more.
@@ -30,22 +37,29 @@
 #include <linux/cleanup.h>
 #include <linux/ctype.h>
 #include <linux/init.h>
+#include <linux/kprobes.h>
 #include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/rculist.h>
+#include <linux/rethook.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/time64.h>
+#include <linux/trace_recursion.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 
 #include "trace.h"
 #include "trace_btf.h"
+#include "trace_probe.h"
 #include "trace_wprobe.h"
 
 /* Pointers that an address is found by */
 #define MAX_ARROWS	4
+
+/* Calls with a window that have not returned, for each trigger */
+#define MAX_CALLS	256
 
 /* What runs of a trigger have done, as in its file */
 enum wprobe_count {
@@ -79,9 +93,8 @@ static const char *const count_names[] = {
  * @window: set_wprobe until the function returns
  * @indirect: @window, or there are @arrows
  * @how: how set_wprobe sets the address, and on which CPUs clear_wprobe clears it
- * @windows: how the return ends what set_wprobe has set
- * @counts: see enum wprobe_count; wprobe_how::expired points to NR_EXPIRED, and
- *	wprobe_windows::cleared to NR_CLEARED
+ * @rethook: what is needed for each return; NULL without @window
+ * @counts: see enum wprobe_count; wprobe_how::expired points to NR_EXPIRED
  * @link: in the list of set_wprobe triggers
  */
 struct wprobe_trigger {
@@ -97,7 +110,7 @@ struct wprobe_trigger {
 	bool				window;
 	bool				indirect;
 	struct wprobe_how		how;
-	struct wprobe_windows		windows;
+	struct rethook			*rethook;
 	atomic_long_t			counts[NR_COUNTS];
 	struct list_head		link;
 };
@@ -164,13 +177,65 @@ static void start_recording(struct trace_event_file *file)
 						    EVENT_FILE_FL_STARTED));
 }
 
+struct window {
+	struct rethook_node	node;
+	struct wprobe_watch	watch;
+};
+
+static bool has_windows(const struct wprobe_trigger *wt)
+{
+	return IS_ENABLED(CONFIG_FPROBE_EVENTS) && wt->rethook;
+}
+
+/*
+ * Events of functions that are called here are missed, as in the handler of an fprobe: their
+ * windows would end here, too.
+ */
+static void close_window(struct rethook_node *node, void *data, unsigned long ret_ip,
+			 struct pt_regs *regs)
+{
+	struct window *window = container_of(node, struct window, node);
+	struct wprobe_trigger *wt = data;
+	int bit;
+
+	bit = ftrace_test_recursion_trylock(ret_ip, ret_ip);
+	if (trace_wprobe_leave(wt->tw, &window->watch))
+		count_run(wt, NR_CLEARED);
+	if (bit >= 0)
+		ftrace_test_recursion_unlock(bit);
+}
+NOKPROBE_SYMBOL(close_window);
+
+/* Sets @addr until the function returns that was just entered. */
+static noinline enum wprobe_result open_window(struct wprobe_trigger *wt, unsigned long addr)
+{
+	struct wprobe_how how = wt->how;
+	enum wprobe_result result;
+	struct rethook_node *node;
+	struct window *window;
+
+	node = rethook_try_get(wt->rethook);
+	if (!node)
+		return WPROBE_MISSED;
+	window = container_of(node, struct window, node);
+	window->watch.slot = NULL;
+	how.watch = &window->watch;
+	result = trace_wprobe_set(wt->tw, addr, &how);
+	/* No slot: the address is missed, or was watched already, not by a call. */
+	if (window->watch.slot)
+		rethook_hook(node, trace_fprobe_entry_regs(), true);
+	else
+		rethook_recycle(node);
+	return result;
+}
+
 /* Out of line, so that other triggers need not save registers for it. */
 static noinline enum wprobe_result set_indirectly(struct wprobe_trigger *wt, unsigned long base)
 {
 	if (!follow_arrows(wt, &base))
 		return WPROBE_MISSED;
-	if (wt->window)
-		return trace_wprobe_open(&wt->windows, base + wt->offset, &wt->how);
+	if (has_windows(wt))
+		return open_window(wt, base + wt->offset);
 	return trace_wprobe_set(wt->tw, base + wt->offset, &wt->how);
 }
 
@@ -389,7 +454,7 @@ static int parse_arrows(struct wprobe_parse *p, char *text)
 /* @at: what has determined the offset */
 static int check_offset(const struct wprobe_parse *p, const char *at)
 {
-	if (!IS_ALIGNED(p->wt->offset, trace_wprobe_len(p->wt->tw)))
+	if (!wprobe_is_aligned(&p->wt->tw->place, p->wt->offset))
 		return parse_error(p, at, ALIGN, -EINVAL);
 	return 0;
 }
@@ -607,11 +672,9 @@ static int parse_option(struct wprobe_parse *p, const char *piece)
 static int check_options(struct wprobe_parse *p)
 {
 	const struct wprobe_how *how = &p->wt->how;
-	unsigned int used;
 
 	if (how->this_cpu && !p->remove &&
-	    (how->timeout || p->wt->window ||
-	     (how->evict && trace_wprobe_slots(p->wt->tw, &used) > 1)))
+	    (how->timeout || p->wt->window || (how->evict && p->wt->tw->nr_slots > 1)))
 		return parse_error(p, p->start, THIS_CPU_OPT, -EINVAL);
 	return 0;
 }
@@ -661,7 +724,8 @@ static int parse_count(struct wprobe_parse *p, struct event_trigger_data *data)
 
 static void free_wt(struct wprobe_trigger *wt)
 {
-	trace_wprobe_free_windows(&wt->windows);
+	if (has_windows(wt))
+		rethook_free(wt->rethook);
 	kfree(wt->expr);
 	kfree(wt);
 }
@@ -707,7 +771,8 @@ static void free_trigger(struct event_trigger_data *data)
 
 	if (WARN_ON_ONCE(data->ref <= 0) || --data->ref)
 		return;
-	trace_wprobe_stop_windows(&wt->windows);
+	if (has_windows(wt))
+		rethook_stop(wt->rethook);
 	tracepoint_synchronize_unregister();
 	release_events(wt);
 	trigger_data_free(data);
@@ -715,34 +780,23 @@ static void free_trigger(struct event_trigger_data *data)
 }
 
 /*
- * A command without a field removes a trigger with any field.  An event has only one
- * set_wprobe for a watch event, whose field is not compared.
+ * An event has one set_wprobe for a watch event, and one clear_wprobe for each field.  A command
+ * without a field removes a clear_wprobe with any field.
  */
-static bool is_meant(const struct wprobe_trigger *wt, const struct wprobe_trigger *other)
+static struct event_trigger_data *find_trigger(struct wprobe_parse *p,
+					       const struct event_command *cmd_ops)
 {
-	return !wt->clear || !wt->expr || (other->expr && !strcmp(wt->expr, other->expr));
-}
-
-/* An event has one set_wprobe for a watch event, and one clear_wprobe for each field. */
-static bool excludes(const struct wprobe_trigger *wt, const struct wprobe_trigger *other)
-{
-	return !wt->clear || !strcmp(wt->expr ?: "", other->expr ?: "");
-}
-
-static struct event_trigger_data *
-find_trigger(struct trace_event_file *file, const struct event_command *cmd_ops,
-	     const struct wprobe_trigger *wt,
-	     bool (*match)(const struct wprobe_trigger *wt,
-			   const struct wprobe_trigger *other))
-{
+	const struct wprobe_trigger *other, *wt = p->wt;
 	struct event_trigger_data *data;
 
 	lockdep_assert_held(&event_mutex);
 
-	list_for_each_entry(data, &file->triggers, list) {
-		const struct wprobe_trigger *other = data->private_data;
-
-		if (data->cmd_ops == cmd_ops && other->tw == wt->tw && match(wt, other))
+	list_for_each_entry(data, &p->file->triggers, list) {
+		other = data->private_data;
+		if (data->cmd_ops != cmd_ops || other->tw != wt->tw)
+			continue;
+		if (!wt->clear || (p->remove && !wt->expr) ||
+		    !strcmp(wt->expr ?: "", other->expr ?: ""))
 			return data;
 	}
 
@@ -756,15 +810,7 @@ static void unlink_trigger(struct event_trigger_data *data,
 	update_cond_flag(file);
 }
 
-static void disable_trigger(struct event_trigger_data *data,
-			    struct trace_event_file *file)
-{
-	unlink_trigger(data, file);
-	trace_event_trigger_enable_disable(file, 0);
-}
-
-static int reg_trigger(char *glob, struct event_trigger_data *data,
-		       struct trace_event_file *file)
+static int enable_trigger(struct event_trigger_data *data, struct trace_event_file *file)
 {
 	int err;
 
@@ -775,18 +821,6 @@ static int reg_trigger(char *glob, struct event_trigger_data *data,
 		unlink_trigger(data, file);
 
 	return err;
-}
-
-static void unreg_trigger(char *glob, struct event_trigger_data *test,
-			  struct trace_event_file *file)
-{
-	struct event_trigger_data *data;
-
-	data = find_trigger(file, test->cmd_ops, test->private_data, is_meant);
-	if (data) {
-		disable_trigger(data, file);
-		free_trigger(data);
-	}
 }
 
 /* Softly enables the watch event, and holds its registers whatever disables the event. */
@@ -832,14 +866,17 @@ static int hold_events(struct wprobe_parse *p)
 static int init_windows(struct wprobe_parse *p)
 {
 	struct wprobe_trigger *wt = p->wt;
-	int err;
+	struct rethook *rethook;
 
 	if (!wt->window)
 		return 0;
-	wt->windows.tw = wt->tw;
-	wt->windows.cleared = &wt->counts[NR_CLEARED];
-	err = trace_wprobe_init_windows(&wt->windows, wt->call);
-	return err ? parse_error(p, p->start, NO_WINDOW, err) : 0;
+	if (!IS_ENABLED(CONFIG_FPROBE_EVENTS) || !trace_fprobe_is_entry(wt->call))
+		return parse_error(p, p->start, NO_WINDOW, -EOPNOTSUPP);
+	rethook = rethook_alloc(wt, close_window, sizeof(struct window), MAX_CALLS);
+	if (IS_ERR(rethook))
+		return PTR_ERR(rethook);
+	wt->rethook = rethook;
+	return 0;
 }
 
 /* On success @data owns @p->wt. */
@@ -861,7 +898,7 @@ static int add_data(struct wprobe_parse *p, struct event_command *cmd_ops,
 
 	data->private_data = p->wt;
 	event_trigger_init(data);
-	err = reg_trigger(NULL, data, p->file);
+	err = enable_trigger(data, p->file);
 	if (err) {
 		data->private_data = NULL;
 		release_events(p->wt);
@@ -875,7 +912,7 @@ static int add_trigger(struct wprobe_parse *p, struct event_command *cmd_ops,
 	struct event_trigger_data *data;
 	int err;
 
-	if (find_trigger(p->file, cmd_ops, p->wt, excludes))
+	if (find_trigger(p, cmd_ops))
 		return parse_error(p, p->start, SECOND, -EEXIST);
 	data = trigger_data_alloc(cmd_ops, NULL, NULL, NULL);
 	if (!data)
@@ -887,11 +924,21 @@ static int add_trigger(struct wprobe_parse *p, struct event_command *cmd_ops,
 	return err;
 }
 
-/* @text: the command after its name and a colon */
-static int parse_text(struct wprobe_parse *p, struct event_command *cmd_ops,
-		      char *glob, char *text)
+/* As for other triggers, it is no error if there is none. */
+static void remove_trigger(struct wprobe_parse *p, const struct event_command *cmd_ops)
 {
-	struct event_trigger_data data = { .cmd_ops = cmd_ops, .private_data = p->wt };
+	struct event_trigger_data *data = find_trigger(p, cmd_ops);
+
+	if (!data)
+		return;
+	unlink_trigger(data, p->file);
+	trace_event_trigger_enable_disable(p->file, 0);
+	free_trigger(data);
+}
+
+/* @text: the command after its name and a colon */
+static int parse_text(struct wprobe_parse *p, struct event_command *cmd_ops, char *text)
+{
 	char *param, *filter;
 	int err;
 
@@ -901,8 +948,7 @@ static int parse_text(struct wprobe_parse *p, struct event_command *cmd_ops,
 		return err;
 	if (!p->remove)
 		return add_trigger(p, cmd_ops, filter);
-	/* As for other triggers, it is no error if there is none. */
-	unreg_trigger(glob, &data, p->file);
+	remove_trigger(p, cmd_ops);
 	return 0;
 }
 
@@ -948,7 +994,7 @@ static int parse_trigger(struct event_command *cmd_ops, struct trace_event_file 
 	p.wt->clear = !strcmp(cmd, "clear_wprobe");
 	p.wt->call = file->event_call;
 	p.wt->how.expired = &p.wt->counts[NR_EXPIRED];
-	err = parse_text(&p, cmd_ops, glob, param_and_filter);
+	err = parse_text(&p, cmd_ops, param_and_filter);
 	if (err || p.remove)
 		free_wt(p.wt);
 
@@ -972,12 +1018,12 @@ static void print_event(struct seq_file *m, const struct trace_event_call *call)
  */
 static void print_state(struct seq_file *m, struct wprobe_trigger *wt)
 {
-	unsigned int i, used, slots = trace_wprobe_slots(wt->tw, &used);
+	unsigned int i, slots = wt->tw->nr_slots;
 	const char *before = " #";
 	long nr;
 
 	if (slots > 1) {
-		seq_printf(m, "%s slots: %u/%u", before, used, slots);
+		seq_printf(m, "%s slots: %u/%u", before, trace_wprobe_used(wt->tw), slots);
 		before = "";
 	}
 	for (i = 0; i < NR_COUNTS; i++) {
@@ -1021,42 +1067,23 @@ static int print_trigger(struct seq_file *m, struct event_trigger_data *data)
 
 /* ---- The commands ---- */
 
-static struct event_command set_wprobe_cmd = {
-	.name		= "set_wprobe",
-	.trigger_type	= ETT_EVENT_WPROBE,
-	.flags		= EVENT_CMD_FL_NEEDS_REC,
-	.parse		= parse_trigger,
-	.reg		= reg_trigger,
-	.unreg		= unreg_trigger,
-	.set_filter	= set_trigger_filter,
-	.trigger	= run_set,
-	.print		= print_trigger,
-	.init		= event_trigger_init,
-	.free		= free_trigger,
-};
+#define WPROBE_COMMAND(cmd, run) {				\
+	.name		= cmd,					\
+	.trigger_type	= ETT_EVENT_WPROBE,			\
+	.flags		= EVENT_CMD_FL_NEEDS_REC,		\
+	.parse		= parse_trigger,			\
+	.set_filter	= set_trigger_filter,			\
+	.trigger	= run,					\
+	.print		= print_trigger,			\
+	.free		= free_trigger,				\
+}
 
-static struct event_command clear_wprobe_cmd = {
-	.name		= "clear_wprobe",
-	.trigger_type	= ETT_EVENT_WPROBE,
-	.flags		= EVENT_CMD_FL_NEEDS_REC,
-	.parse		= parse_trigger,
-	.reg		= reg_trigger,
-	.unreg		= unreg_trigger,
-	.set_filter	= set_trigger_filter,
-	.trigger	= run_clear,
-	.print		= print_trigger,
-	.init		= event_trigger_init,
-	.free		= free_trigger,
-};
+static struct event_command set_wprobe_cmd = WPROBE_COMMAND("set_wprobe", run_set);
+static struct event_command clear_wprobe_cmd = WPROBE_COMMAND("clear_wprobe", run_clear);
 
 static __init int register_wprobe_triggers(void)
 {
-	int err;
-
-	err = register_event_command(&set_wprobe_cmd);
-	if (!err)
-		err = register_event_command(&clear_wprobe_cmd);
-
-	return err;
+	return register_event_command(&set_wprobe_cmd) ?:
+	       register_event_command(&clear_wprobe_cmd);
 }
 fs_initcall(register_wprobe_triggers);

@@ -20,6 +20,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
+#include <linux/completion.h>
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/kernel.h>
@@ -177,7 +178,12 @@ static unsigned int threads = 1;
 module_param(threads, uint, 0600);
 MODULE_PARM_DESC(threads, "number of threads that make calls or a crowd");
 
-/* Waits until each thread has returned from @do_work; returns the first error. */
+static DECLARE_COMPLETION(work_done);
+
+/*
+ * Waits until each thread has done @do_work; returns the first error.  A thread that is asked
+ * to stop before it runs never calls @do_work.
+ */
 static int run_threads(int (*do_work)(void *nr), unsigned int nr)
 {
 	unsigned int i, started = min(threads, MAX_THREADS);
@@ -194,6 +200,8 @@ static int run_threads(int (*do_work)(void *nr), unsigned int nr)
 			wake_up_process(tasks[i]);
 		}
 	}
+	for (i = 0; i < started; i++)
+		wait_for_completion(&work_done);
 	for (i = 0; i < started; i++) {
 		ret = kthread_stop_put(tasks[i]);
 		err = err ?: ret;
@@ -202,7 +210,7 @@ static int run_threads(int (*do_work)(void *nr), unsigned int nr)
 	return err;
 }
 
-/* The last thing that a thread does: it may have been asked to stop at any time before. */
+/* The last thing that a thread does */
 static int wait_for_stop(int err)
 {
 	set_current_state(TASK_INTERRUPTIBLE);
@@ -212,6 +220,13 @@ static int wait_for_stop(int err)
 	}
 	__set_current_state(TASK_RUNNING);
 	return err;
+}
+
+/* The last thing that a thread of run_threads() does */
+static int finish(int err)
+{
+	complete(&work_done);
+	return wait_for_stop(err);
 }
 
 /* ---- "crowd": objects that exist at the same time ---- */
@@ -278,7 +293,7 @@ static int make_crowd(void *nr_objects)
 	for (i = 0; i < CROWD; i++)
 		leave_crowd(crowd[i], &old);
 	free_old(&old);
-	return wait_for_stop(0);
+	return finish(0);
 }
 
 /* ---- "calls" and "hold": functions that use an object until they return ---- */
@@ -341,13 +356,13 @@ static int make_calls(void *calls)
 	struct handle handle = { .object = shared ? &shared_object : own };
 
 	if (!own)
-		return wait_for_stop(-ENOMEM);
+		return finish(-ENOMEM);
 	WRITE_ONCE(own->state, 0);
 	use_object(&handle, (unsigned long)calls);
 	settle();
 	WRITE_ONCE(own->state, 0);
 	kfree(own);
-	return wait_for_stop(0);
+	return finish(0);
 }
 
 static struct task_struct *holder;
