@@ -280,12 +280,13 @@ DECLARE_PER_CPU(bool, bp_value_reads);
  *
  * For an architecture that reports hits before the access, disables the breakpoint, and
  * enables it again after a step. The handler of a signal that is sent before the step would
- * return to the access, which would be hit again. After the step, on the way back to user
- * mode, the architecture calls perf_sigtrap_recalc(). The default is weak and returns false.
+ * return to the access, which would be hit again. After the step the architecture calls
+ * perf_sigtrap_stepped(), in the exception. The default is weak and returns false.
  *
  * Context: Task context, returning to user mode.
  */
 bool arch_hw_breakpoint_steps_over(void);
+void perf_sigtrap_stepped(void);
 
 #ifndef ptrace_drop_disabled_hw_breakpoints
 /*

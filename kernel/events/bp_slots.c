@@ -62,6 +62,8 @@ static_assert(NR_CPUS <= 1 << (8 * sizeof_field(struct bp_claim, cpu) - 1));
  *      bp_domain, bp_process
  *	    the lock of the domain, and that of a shard.  bp_domain::process is set once
  * 6. A kernel debugger waits for nothing: a lock of a stopped CPU never gets free.
+ *    Without SMP a lock has no state: a debugger that stops the CPU in a request must set
+ *    no breakpoints.
  *
  * The rule is exact: a claim of a domain is checked while its domain and process are locked
  * and the claims of CPUs do not grow, and changes the left side of the rule for these alone.

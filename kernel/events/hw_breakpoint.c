@@ -313,9 +313,18 @@ static struct attribute *bp_format_attrs[] = {
 	NULL
 };
 
+/* Bits that each event is refused with are not listed. */
+static umode_t bp_format_is_visible(struct kobject *kobj, struct attribute *attr, int i)
+{
+	bool of_values = attr == &format_attr_value.attr || attr == &format_attr_changed.attr;
+
+	return of_values && !arch_hw_breakpoint_after_access() ? 0 : attr->mode;
+}
+
 static const struct attribute_group bp_format_group = {
-	.name	= "format",
-	.attrs	= bp_format_attrs,
+	.name		= "format",
+	.attrs		= bp_format_attrs,
+	.is_visible	= bp_format_is_visible,
 };
 
 #define BP_CAP(name, value)							\

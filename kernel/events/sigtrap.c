@@ -120,7 +120,7 @@ static void send_hits(struct callback_head *work)
 	struct sigtrap_queue *queue = container_of(work, struct sigtrap_queue, work);
 
 	if (arch_hw_breakpoint_steps_over()) {
-		queue->waits = true;
+		/* perf_sigtrap_stepped() adds the work again. */
 		WRITE_ONCE(queue->added, 0);
 		return;
 	}
@@ -142,6 +142,14 @@ static void add_work(struct sigtrap_queue *queue)
 	/* Fails only in an exiting task, which gets no more signals. */
 	init_task_work(&queue->work, send_hits);
 	task_work_add(current, &queue->work, mode);
+}
+
+void perf_sigtrap_stepped(void)
+{
+	struct sigtrap_queue *queue = current->perf_sigtrap;
+
+	if (queue && !sigtrap_is_empty(queue))
+		add_work(queue);
 }
 
 /*

@@ -447,7 +447,9 @@ static int __init hw_breakpoint_setup(void)
 			hw_breakpoint_addr_mask_max = GENMASK(31, 0);
 	}
 
-	find_percpu_data();
+	/* Without SMP, per-CPU data is part of the other data. */
+	if (IS_ENABLED(CONFIG_SMP))
+		find_percpu_data();
 	return 0;
 }
 core_initcall(hw_breakpoint_setup);

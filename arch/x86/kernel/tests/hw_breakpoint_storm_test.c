@@ -70,8 +70,9 @@ static unsigned long percpu_symbol(struct kunit *test, const char *name, int wor
 	unsigned long offset = kallsyms_lookup_name(name);
 
 	KUNIT_EXPECT_NE_MSG(test, offset, 0UL, "%s", name);
-	return ALIGN_DOWN(offset, sizeof(long)) + per_cpu_offset(storm.cpu) +
-	       word * sizeof(long);
+	offset = ALIGN_DOWN(offset, sizeof(long));
+	return (unsigned long)((unsigned long *)per_cpu_ptr((void __percpu *)offset, storm.cpu) +
+			       word);
 }
 
 /* Words that exc_nmi() reads or writes; 0 after the last one. */
@@ -177,7 +178,7 @@ static int send_nmi_in_trap(struct dr_test *f)
 		__apic_send_IPI_mask(cpumask_of(storm.cpu), NMI_VECTOR);
 		dr_test_write_word(TRAP);
 	} else {
-		native_apic_mem_write(APIC_ICR2, SET_XAPIC_DEST_FIELD(cpu_physical_id(storm.cpu)));
+		native_apic_mem_write(APIC_ICR2, SET_XAPIC_DEST_FIELD(read_apic_id()));
 		native_apic_mem_write(APIC_ICR, APIC_DEST_PHYSICAL | APIC_DM_NMI);
 	}
 	for (i = 0; i < 1000000 && !storm_passed(); i++)

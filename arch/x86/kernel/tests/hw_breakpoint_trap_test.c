@@ -1315,7 +1315,9 @@ static void entry_and_exit_access_no_data_that_can_be_watched(struct kunit *test
 		return;
 	}
 
-	scan_range(test, scan, "per-CPU data", (void *)__per_cpu_start + per_cpu_offset(f->cpu),
+	/* Without SMP there is none but the operands. */
+	scan_range(test, scan, "per-CPU data",
+		   per_cpu_ptr((void __percpu *)__per_cpu_start, f->cpu),
 		   __per_cpu_end - __per_cpu_start);
 	KUNIT_EXPECT_GE(test, scan_operands(test, scan, __entry_text_start, __entry_text_end),
 			IS_ENABLED(CONFIG_X86_64));

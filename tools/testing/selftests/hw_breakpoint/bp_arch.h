@@ -33,6 +33,9 @@
 /* All breakpoints are hit that watch bytes which an instruction accesses. */
 #define BP_HITS_ALL		1
 
+/* The list of claims has the registers, too. */
+#define BP_LISTS_REGISTERS	1
+
 /* Length of the longest range, see caps/max_length */
 #define BP_MAX_LENGTH		((long)(4 * sizeof(long)))
 
@@ -92,6 +95,7 @@ static inline unsigned long bp_context_ip(const ucontext_t *uc)
 #define BP_TASK_IN_KERNEL	0
 #define BP_OWN_REGISTERS	1
 #define BP_HITS_ALL		0
+#define BP_LISTS_REGISTERS	0
 
 #define BP_MAX_LENGTH		8L
 #define BP_SYSCALL(name)	"__arm64_sys_" name

@@ -749,6 +749,13 @@ int bp_write_file(const char *path, const char *text)
 	return err;
 }
 
+int bp_enable_cgroups(void)
+{
+	const char *path = "/sys/fs/cgroup/cgroup.subtree_control";
+
+	return bp_write_file(path, "+pids") ? bp_write_file(path, "+cpuset") : 0;
+}
+
 long bp_read_number(const char *path)
 {
 	char text[32], *end;

@@ -280,6 +280,12 @@ bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end);
 int bp_read_file(const char *path, char *buf, size_t size);
 int bp_write_file(const char *path, const char *text);
 
+/*
+ * Makes perf_event available to child cgroups, which takes another controller that is enabled
+ * in the root. Returns 0 or a negative errno.
+ */
+int bp_enable_cgroups(void);
+
 /* The number that is all of a file, or -1. */
 long bp_read_number(const char *path);
 

@@ -166,7 +166,7 @@ TEST_F(bpf, program_sees_address_period_and_registers)
 	bp_store_at(self->mem);
 	EXPECT_EQ(self->attr.bp_addr, map_value(self->map, LAST_ADDR));
 	EXPECT_EQ(1, map_value(self->map, LAST_PERIOD));
-	EXPECT_EQ((unsigned long)bp_store_next, map_value(self->map, LAST_IP));
+	EXPECT_EQ(BP_STORE_IP, map_value(self->map, LAST_IP));
 }
 
 TEST_F(bpf, program_runs_once_a_period)
@@ -404,6 +404,7 @@ TEST_F(bpf, program_sees_the_values_before_and_after)
 	int fd, link = -1;
 	__u32 v = 1;
 
+	BP_NEED(BP_AFTER_ACCESS, "the kernel tells no values");
 	self->attr.config = HW_BREAKPOINT_VALUE | HW_BREAKPOINT_CHANGED;
 	self->attr.bp_addr += 64;
 	self->attr.bp_len = 4;

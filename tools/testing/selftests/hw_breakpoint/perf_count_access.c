@@ -240,6 +240,44 @@ static void count_signal(int sig)
 	signals++;
 }
 
+long bp_getppid(void);
+extern const char bp_getppid_insn[];
+asm(
+	"	.text\n"
+	"	.globl	bp_getppid, bp_getppid_insn\n"
+	"bp_getppid:\n"
+#if defined(__aarch64__)
+	"	mov	x8, #173\n"
+	"bp_getppid_insn:\n"
+	"	svc	#0\n"
+#elif defined(__x86_64__)
+	"	mov	$110, %eax\n"
+	"bp_getppid_insn:\n"
+	"	syscall\n"
+#else
+	"	mov	$64, %eax\n"
+	"bp_getppid_insn:\n"
+	"	int	$0x80\n"
+#endif
+	"	ret\n");
+
+/* Where the kernel steps over an instruction that is hit, the program gets no signal of it. */
+TEST_F(insn, system_call_that_is_hit_sends_no_signal)
+{
+	struct perf_event_attr attr = bp_attr_x(bp_getppid_insn);
+	int fd = bp_open(&attr, 0, -1);
+
+	ASSERT_GE(fd, 0);
+	signals = 0;
+	signal(SIGTRAP, count_signal);
+	for (int i = 1; i <= 10; i++) {
+		EXPECT_EQ(getppid(), bp_getppid());
+		EXPECT_EQ(i, bp_count(fd));
+	}
+	EXPECT_EQ(0, signals);
+	signal(SIGTRAP, SIG_DFL);
+}
+
 /*
  * The signal of a hit is delivered at the instruction, before it is executed. After the
  * return from the handler the instruction must be executed, without another hit.

@@ -228,6 +228,7 @@ TEST_F(admission, types_share_the_register)
 {
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
+	BP_NEED(!BP_OWN_REGISTERS, "instructions have registers of their own");
 	x.config = BP_FLEXIBLE;
 	hold(_metadata, BP_SLOTS - 1, 0, -1);
 	for (int i = 0; i < BP_SLOTS; i++) {

@@ -105,8 +105,7 @@ static void use_hardware(struct __test_metadata *_metadata, FIXTURE_DATA(burst) 
 
 static void use_cgroup(struct __test_metadata *_metadata, FIXTURE_DATA(burst) *self)
 {
-	/* Enabling a controller in the root makes perf_event available to child cgroups. */
-	ASSERT_EQ(0, bp_write_file(ROOT_GROUP "/cgroup.subtree_control", "+pids"));
+	ASSERT_EQ(0, bp_enable_cgroups());
 	mkdir(GROUP, 0700);
 	self->pid = open(GROUP, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ASSERT_LE(0, self->pid);

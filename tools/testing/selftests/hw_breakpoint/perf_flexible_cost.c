@@ -226,8 +226,8 @@ static double percent_more(int rounds, struct bp_worker *other, double limit)
 }
 
 /*
- * An emulated machine has a slow processor, whose clock counts instructions: a rotation may
- * take as long as this many rounds of work. That is 2 % of an interval at 1e9 instructions
+ * The clock of an emulated machine counts instructions, so its processor is slow: a rotation
+ * may take as long as this many rounds of work. That is 2 % of an interval at 1e9 instructions
  * in 8 s, and more if the clock is faster.
  */
 #define ROUNDS_OF_ROTATION	2500
@@ -236,14 +236,14 @@ static double percent_more(int rounds, struct bp_worker *other, double limit)
 static double cost_limit(int rounds)
 {
 	__u64 least = ~0ULL, time;
+	double limit;
 
-	if (!bp_emulated())
-		return 2;
 	for (int i = 0; i < 8; i++) {
 		time = time_of_work(rounds, NULL);
 		least = time < least ? time : least;
 	}
-	return 100.0 * ROUNDS_OF_ROTATION * least / rounds / INTERVAL_NS;
+	limit = 100.0 * ROUNDS_OF_ROTATION * least / rounds / INTERVAL_NS;
+	return limit > 2 ? limit : 2;
 }
 
 /*

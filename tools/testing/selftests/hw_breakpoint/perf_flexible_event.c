@@ -86,13 +86,15 @@ TEST_F(flexible, mapped_page_has_no_cap_user_time)
 	struct perf_event_attr attr = guaranteed(8);
 	struct load load = { .nr = 8 };
 	int fd = bp_open(&attr, 0, -1);
+	bool shown;
 
 	ASSERT_LE(0, fd);
 	of_guaranteed = mmap(NULL, BP_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 	ASSERT_NE(MAP_FAILED, of_guaranteed);
-	EXPECT_EQ(1, !!of_guaranteed->cap_user_time);
+	shown = of_guaranteed->cap_user_time;
 	munmap(of_guaranteed, BP_PAGE_SIZE);
 	close(fd);
+	BP_NEED(shown, "the kernel shows its clock in no mapped page");
 	add_words(_metadata, &self->e, flexible, 0, 8, 0, -1);
 	for (int i = 0; i < 8; i++) {
 		page[i] = mmap(NULL, BP_PAGE_SIZE, PROT_READ, MAP_SHARED, self->e.fd[i], 0);

@@ -467,7 +467,7 @@ TEST_F(place, period_goes_on_counting)
 	attr.disabled = 1;
 	EXPECT_EQ(0, modify_here(_metadata, self, fd, &attr));
 	hit_here(_metadata, self, FIRST_FUNC, 10);
-	attr.bp_len = 1;
+	attr.bp_len = 33;
 	EXPECT_EQ(-EINVAL, modify_here(_metadata, self, fd, &attr));
 	watch(&attr, READ_LONG);
 	attr.disabled = 0;

@@ -790,6 +790,7 @@ TEST_F(lost, hits_are_read_for_each_member)
 	__u64 alone[2];
 
 	BP_NEED_ROOT();
+	BP_NEED(BP_KERNEL_ACCESS, "an access by the kernel is no hit");
 	BP_NEED_CPUS(cpus, 2);
 	ASSERT_EQ(0, bp_pin(cpus.cpu[0]));
 	ASSERT_EQ(0, sigaction(SIGTRAP, &action, NULL));

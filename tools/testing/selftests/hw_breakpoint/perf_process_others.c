@@ -394,10 +394,12 @@ static long nr_calls(struct bp_cpus *cpus, int nr)
 
 	if (bp_read_file("/proc/interrupts", text, sizeof(text)))
 		return -1;
-	line = strstr(text, "CAL:");
+	line = strcasestr(text, "function call interrupts");
 	if (!line)
 		return -1;
-	line += 4;
+	while (*line != ':')
+		line--;
+	line++;
 	for (int i = 0; i <= nr && i < cpus->nr; i++) {
 		n = strtol(line, &end, 10);
 		line = end;

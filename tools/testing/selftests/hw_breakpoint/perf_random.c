@@ -1586,7 +1586,7 @@ FIXTURE_SETUP(random)
 		self->nth_fd = allow_faults();
 		ASSERT_LE(0, self->nth_fd);
 	}
-	bp_write_file("/sys/fs/cgroup/cgroup.subtree_control", "+pids");
+	bp_enable_cgroups();
 	for (int i = 0; i < NR_GROUPS; i++) {
 		mkdir(groups[i], 0700);
 		self->group[i] = open(groups[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);

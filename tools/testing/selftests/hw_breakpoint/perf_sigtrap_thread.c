@@ -281,6 +281,7 @@ TEST_F(trap, each_hit_signals_while_another_thread_sends_signals)
 	int cmd = 0, missed = 0;
 	struct bp_worker w;
 
+	BP_NEED(BP_AFTER_ACCESS, "a hit whose signal has a handler repeats");
 	open_it(_metadata, self);
 	ASSERT_EQ(0, bp_start_thread(&w, send_all_the_time, &s));
 	ASSERT_EQ(sizeof(cmd), write(w.cmd[1], &cmd, sizeof(cmd)));

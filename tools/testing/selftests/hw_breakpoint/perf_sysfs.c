@@ -284,7 +284,9 @@ TEST_F(sysfs, nothing_else_can_be_written)
 {
 	static const char * const file[] = {
 		"type", "format/flexible", "format/process", "format/sigtrap_queue",
+#if BP_AFTER_ACCESS
 		"format/value", "format/changed",
+#endif
 		"caps/instruction_slots", "caps/data_slots",
 		"caps/mixed_slots", "caps/verified", "caps/sigtrap_queue_length",
 	};
