@@ -37,6 +37,7 @@
 
 #define WPROBE_DEFAULT_LEN	4
 #define WPROBE_MAX_LEN		8
+
 /* Watched by events that should watch nothing: no code accesses it. */
 static u64 wprobe_nowhere;
 
