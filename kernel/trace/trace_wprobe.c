@@ -768,21 +768,17 @@ static int parse_fetch_args(struct trace_wprobe *tw, int argc, const char *argv[
 /*
  * Finds the symbol again: a module is loaded at another address each time, and may lack the
  * symbol now.  Without the symbol, and in memory that a module is about to free, nothing is
- * watched.  An address does not follow a module: it names no symbol.
- *
- * Returns true if the address has changed.
+ * watched.
  */
-static bool resolve_again(struct wprobe_place *place)
+static void resolve_again(struct wprobe_place *place)
 {
 	unsigned long addr = place->symbol ? resolve(place) : place->addr;
-	unsigned long old = place->addr;
 
 	lockdep_assert_held(&event_mutex);
 
 	if (!addr || !trace_wprobe_can_watch(place, addr))
 		addr = nowhere(place->type);
 	place->addr = addr;
-	return addr != old;
 }
 
 static bool wprobe_matches(const char *system, const char *event, int argc,
@@ -992,14 +988,36 @@ static int show_wprobe(struct seq_file *m, struct dyn_event *ev)
 /* ---- Loading and unloading of modules ---- */
 
 #ifdef CONFIG_MODULES
-static void follow_or_leave(struct trace_wprobe *tw, unsigned long state)
+static bool is_in_module(const struct wprobe_place *place, const struct module *mod)
 {
-	bool moved = resolve_again(&tw->place);
+	size_t len = strlen(mod->name);
+
+	return place->symbol && !strncmp(place->symbol, mod->name, len) &&
+	       place->symbol[len] == ':';
+}
+
+/* An address does not follow a module that is loaded: it names no symbol. */
+static bool resolve_for_module(struct wprobe_place *place, const struct module *mod,
+			       unsigned long state)
+{
+	unsigned long old = place->addr;
+
+	if (state == MODULE_STATE_COMING && is_in_module(place, mod))
+		resolve_again(place);
+	else if (trace_wprobe_is_freed(old, mod, state))
+		place->addr = nowhere(place->type);
+	return place->addr != old;
+}
+
+static void follow_or_leave(struct trace_wprobe *tw, const struct module *mod,
+			    unsigned long state)
+{
+	bool moved = resolve_for_module(&tw->place, mod, state);
 
 	if (!tw->slots->events)
 		return;
 	if (state != MODULE_STATE_COMING)
-		trace_wprobe_leave_modules(tw);
+		trace_wprobe_leave_module(tw, mod, state);
 	/* CPUs that come online later must not watch the former place either. */
 	if (moved && !tw->setters)
 		trace_wprobe_follow(tw);
@@ -1013,7 +1031,7 @@ static int wprobe_module_callback(struct notifier_block *nb, unsigned long state
 	guard(mutex)(&event_mutex);
 	for_each_dyn_event(ev) {
 		if (ev->ops == &trace_wprobe_ops)
-			follow_or_leave(to_wprobe(ev), state);
+			follow_or_leave(to_wprobe(ev), data, state);
 	}
 
 	return NOTIFY_DONE;

@@ -193,12 +193,28 @@ void trace_wprobe_disarm(struct trace_wprobe *tw);
 void trace_wprobe_follow(struct trace_wprobe *tw);
 
 /**
- * trace_wprobe_leave_modules - watch no memory that a module is about to free
+ * trace_wprobe_is_freed - check whether a module frees the memory at an address
+ * @addr: the address
+ * @mod: the module
+ * @state: that its notifiers are told of: not always its own state, which is COMING when
+ *	they are told that a load has failed
+ *
+ * Context: Any.
+ * Return: true for all memory of @mod when it is unloaded, for its init memory when it is
+ * loaded.
+ */
+bool trace_wprobe_is_freed(unsigned long addr, const struct module *mod, unsigned long state);
+
+/**
+ * trace_wprobe_leave_module - watch no memory that a module is about to free
  * @tw: an event with breakpoints
+ * @mod: the module
+ * @state: as for trace_wprobe_is_freed()
  *
  * Context: Task.  No CPU watches the memory after the return.
  */
-void trace_wprobe_leave_modules(struct trace_wprobe *tw);
+void trace_wprobe_leave_module(struct trace_wprobe *tw, const struct module *mod,
+			       unsigned long state);
 
 /**
  * enum wprobe_result - what trace_wprobe_set() has done

@@ -75,10 +75,16 @@ static struct perf_event_attr attr_of(const struct wprobe_place *place,
 /* ---- Memory that modules free: any context ---- */
 
 #ifdef CONFIG_MODULES
+bool trace_wprobe_is_freed(unsigned long addr, const struct module *mod, unsigned long state)
+{
+	if (state == MODULE_STATE_LIVE)
+		return within_module_init(addr, mod);
+	return state == MODULE_STATE_GOING && within_module(addr, mod);
+}
+
 /*
- * Returns true if @addr is in memory that a module is about to free: all its memory when it
- * is unloaded, its init memory when it is loaded.  wprobe_module_callback() may already have
- * run for it.
+ * Returns true if @addr is in memory that a module is about to free, for which
+ * wprobe_module_callback() may already have run.
  *
  * The module is no longer found when it is to be removed from the list of modules.  It
  * has no code and no tracepoints by then: an address of it is a stale pointer, which is
@@ -87,16 +93,11 @@ static struct perf_event_attr attr_of(const struct wprobe_place *place,
  */
 static noinline bool is_in_going_module(unsigned long addr)
 {
-	enum module_state state;
 	struct module *mod;
 
 	guard(preempt)();
 	mod = __module_address(addr);
-	if (!mod)
-		return false;
-	state = READ_ONCE(mod->state);
-	return state == MODULE_STATE_GOING ||
-	       (state == MODULE_STATE_LIVE && within_module_init(addr, mod));
+	return mod && trace_wprobe_is_freed(addr, mod, READ_ONCE(mod->state));
 }
 
 static bool is_going(unsigned long addr)
@@ -417,8 +418,8 @@ static enum wprobe_result set_here(struct trace_wprobe *tw, unsigned long addr, 
 }
 
 /*
- * The state of a module is set before trace_wprobe_leave_modules() waits for an RCU grace
- * period: either this function finds the state, or leave_modules() finds @addr.
+ * The state of a module is set before trace_wprobe_leave_module() waits for an RCU grace
+ * period: either this function finds the state, or leave_module() finds @addr.
  */
 enum wprobe_result trace_wprobe_set(struct trace_wprobe *tw, unsigned long addr,
 				    struct wprobe_how *how)
@@ -717,13 +718,18 @@ void trace_wprobe_follow(struct trace_wprobe *tw)
 	synchronize_wide_hw_breakpoint(tw->slots->events);
 }
 
+#ifdef CONFIG_MODULES
 /**
- * struct leaving - a slot that is to leave memory that modules free
+ * struct leaving - a slot that is to leave memory that a module frees
  * @slot: the slot of an event that is enabled
+ * @mod: the module
+ * @state: of which its notifier has been told
  * @refused: a CPU has made too many changes since its last interrupt
  */
 struct leaving {
 	struct wprobe_slot	*slot;
+	const struct module	*mod;
+	unsigned long		state;
 	bool			refused;
 };
 
@@ -737,7 +743,7 @@ static void leave_here(void *data)
 	/* An NMI may repoint in between: look again. */
 	do {
 		addr = addr_here(l->slot);
-		if (!is_going(addr))
+		if (!trace_wprobe_is_freed(addr, l->mod, l->state))
 			return;
 		err = modify_wide_hw_breakpoint_local(l->slot->events, l->slot->tw->nowhere,
 						      &addr);
@@ -747,15 +753,16 @@ static void leave_here(void *data)
 }
 
 /* The watch that owns the slot */
-static void end_going_watch(struct wprobe_slot *slot)
+static void end_going_watch(const struct leaving *l)
 {
+	struct wprobe_slot *slot = l->slot;
 	s64 owner;
 
 	guard(preempt)();
 	do {
 		owner = wait_for_owner(slot);
 		/* A later watch has another owner, and finds the state of the module itself. */
-		if (!owner || !is_going(READ_ONCE(slot->addr)))
+		if (!owner || !trace_wprobe_is_freed(READ_ONCE(slot->addr), l->mod, l->state))
 			return;
 	} while (!end_watch(slot->tw, slot, owner, false));
 }
@@ -764,11 +771,11 @@ static void end_going_watch(struct wprobe_slot *slot)
  * A trigger may have pointed an event into the module.  CPUs that come online later
  * watch what the whole set was pointed to last.
  */
-static void leave_modules(struct wprobe_slot *slot)
+static void leave_module(struct wprobe_slot *slot, const struct module *mod, unsigned long state)
 {
-	struct leaving l = { .slot = slot };
+	struct leaving l = { .slot = slot, .mod = mod, .state = state };
 
-	end_going_watch(slot);
+	end_going_watch(&l);
 	/* A change that is refused has queued the interrupt after which the CPU may change. */
 	do {
 		l.refused = false;
@@ -778,7 +785,8 @@ static void leave_modules(struct wprobe_slot *slot)
 	synchronize_wide_hw_breakpoint(slot->events);
 }
 
-void trace_wprobe_leave_modules(struct trace_wprobe *tw)
+void trace_wprobe_leave_module(struct trace_wprobe *tw, const struct module *mod,
+			       unsigned long state)
 {
 	struct wprobe_slot *slot;
 
@@ -786,5 +794,6 @@ void trace_wprobe_leave_modules(struct trace_wprobe *tw)
 	if (tw->setters)
 		synchronize_rcu();
 	for_each_slot(slot, tw)
-		leave_modules(slot);
+		leave_module(slot, mod, state);
 }
+#endif
