@@ -403,21 +403,32 @@ static bool is_mapped(pid_t pid, void *page)
 	return entry >> 63;
 }
 
+/* Opens the event for a child that calls @run; returns when the image has stopped. */
+static int open_before_image(struct __test_metadata *_metadata, FIXTURE_DATA(value) *self,
+			     void (*run)(void), pid_t *pid)
+{
+	int status, fd;
+
+	*pid = bp_fork();
+	if (!*pid)
+		run();
+	ASSERT_EQ(*pid, waitpid(*pid, &status, WUNTRACED));
+	fd = bp_open(&self->attr, *pid, -1);
+	ASSERT_GE(fd, 0);
+	ASSERT_EQ(0, kill(*pid, SIGCONT));
+	ASSERT_EQ(*pid, waitpid(*pid, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	return fd;
+}
+
 /* The next program may be one that the opener must not see. A look would map the page. */
 TEST_F(value, modifying_an_event_that_has_ended_does_not_look_at_the_next_program)
 {
-	pid_t pid = bp_fork();
-	int status, fd;
+	pid_t pid;
+	int fd;
 
-	if (!pid)
-		run_image();
-	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
 	self->attr.remove_on_exec = 1;
-	fd = bp_open(&self->attr, pid, -1);
-	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, kill(pid, SIGCONT));
-	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
-	ASSERT_TRUE(WIFSTOPPED(status));
+	fd = open_before_image(_metadata, self, run_image, &pid);
 	ASSERT_FALSE(is_mapped(pid, self->mem));
 	self->attr.bp_addr += 8;
 	EXPECT_EQ(0, bp_modify(fd, &self->attr));
@@ -437,18 +448,11 @@ static void run_image_by_thread(void)
 /* The thread takes the ID of the leader, for which the event was opened, and replaces it. */
 TEST_F(value, modifying_an_event_finds_the_memory_of_a_thread_that_executed_a_program)
 {
-	pid_t pid = bp_fork();
-	int status, fd;
+	pid_t pid;
+	int fd;
 
-	if (!pid)
-		run_image_by_thread();
-	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
 	self->attr.config = CHANGED | HW_BREAKPOINT_PROCESS;
-	fd = bp_open(&self->attr, pid, -1);
-	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, kill(pid, SIGCONT));
-	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
-	ASSERT_TRUE(WIFSTOPPED(status));
+	fd = open_before_image(_metadata, self, run_image_by_thread, &pid);
 	self->attr.bp_addr += 8;
 	EXPECT_EQ(0, bp_modify(fd, &self->attr));
 	ASSERT_EQ(0, kill(pid, SIGCONT));
