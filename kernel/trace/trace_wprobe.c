@@ -591,6 +591,7 @@ static char *full_symbol(const char *symbol)
 	return *name ? kasprintf(GFP_KERNEL, "%s:%s", name, symbol) :
 		       kstrdup(symbol, GFP_KERNEL);
 }
+
 /* @text: the symbol, with or without an offset, at @offset of the argument */
 static int parse_symbol(char *text, int offset, struct wprobe_place *place)
 {
