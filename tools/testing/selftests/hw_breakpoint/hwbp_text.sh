@@ -367,8 +367,8 @@ test_text_that_is_lost()
 	can_listen || return
 	text -b 1 <<-END
 	kill -STOP \$PPID
-	echo function >current_tracer
-	echo nop >current_tracer
+	taskset 1 sh -c "echo function >current_tracer"
+	taskset 1 sh -c "echo nop >current_tracer"
 	kill -CONT \$PPID
 	END
 	status_is 0
