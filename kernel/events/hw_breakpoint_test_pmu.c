@@ -7,6 +7,8 @@
  * the parameter "counters" limits their number. An event may refer to its group leader
  * as AUX event, but there is no AUX buffer. The PMU is a module, which the tests load
  * and remove again, so that other tests do not find it.
+ *
+ * The module can also let another module fail to load.
  */
 
 #include <linux/atomic.h>
@@ -14,8 +16,10 @@
 #include <linux/limits.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 
 static struct pmu test_pmu;
@@ -23,6 +27,10 @@ static struct pmu test_pmu;
 static unsigned int counters = UINT_MAX;
 module_param(counters, uint, 0644);
 MODULE_PARM_DESC(counters, "Number of counters of each CPU");
+
+static char refuse[MODULE_NAME_LEN];
+module_param_string(refuse, refuse, sizeof(refuse), 0444);
+MODULE_PARM_DESC(refuse, "Name of a module that cannot be loaded");
 
 /* Number of counters of this CPU that are in use. Changed with interrupts off. */
 static DEFINE_PER_CPU(unsigned int, test_pmu_used);
@@ -143,11 +151,31 @@ static noinline void test_pmu_call_often(void (*read)(struct perf_event *event))
 	test_pmu_call_four_times(read);
 }
 
+/* The notifiers that are registered before this one are told that the module is coming. */
+static int test_pmu_module_callback(struct notifier_block *nb, unsigned long state,
+				    void *data)
+{
+	const struct module *mod = data;
+
+	if (state == MODULE_STATE_COMING && !strcmp(mod->name, refuse))
+		return notifier_from_errno(-ECANCELED);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block test_pmu_module_nb = {
+	.notifier_call	= test_pmu_module_callback,
+};
+
 static int __init test_pmu_register(void)
 {
-	int err = perf_pmu_register(&test_pmu, "breakpoint_test_hw", -1);
+	int err = register_module_notifier(&test_pmu_module_nb);
 
-	if (!err)
+	if (err)
+		return err;
+	err = perf_pmu_register(&test_pmu, "breakpoint_test_hw", -1);
+	if (err)
+		unregister_module_notifier(&test_pmu_module_nb);
+	else
 		test_pmu_call_often(READ_ONCE(test_pmu.read));
 	return err;
 }
@@ -156,6 +184,7 @@ module_init(test_pmu_register);
 static void __exit test_pmu_unregister(void)
 {
 	perf_pmu_unregister(&test_pmu);
+	unregister_module_notifier(&test_pmu_module_nb);
 }
 module_exit(test_pmu_unregister);
 
