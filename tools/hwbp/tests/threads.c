@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
+/* Posted by each thread that has its name */
+static sem_t named;
 static long rounds;
 
 long total;
@@ -42,6 +45,7 @@ static void *run(void *arg)
 
 	snprintf(name, sizeof(name), "runner %ld", (long)arg);
 	pthread_setname_np(pthread_self(), name);
+	sem_post(&named);
 	pthread_barrier_wait(&barrier);
 	for (i = 0; i < rounds; i++) {
 		bump();
@@ -65,8 +69,11 @@ int main(int argc, char **argv)
 
 	rounds = argc > 1 ? atol(argv[1]) : 10;
 	pthread_barrier_init(&barrier, NULL, NR_THREADS);
+	sem_init(&named, 0, 0);
 	for (i = 0; i < NR_THREADS / 2; i++)
 		start(&thread[i], i);
+	for (i = 0; i < NR_THREADS / 2; i++)
+		sem_wait(&named);
 	printf("ready\n");
 	fflush(stdout);
 	do {

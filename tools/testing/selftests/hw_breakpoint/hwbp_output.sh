@@ -384,7 +384,7 @@ test_no_such_process_or_program()
 	run "$hwbp" watch counter -- /etc/passwd
 	refused "cannot run .*Permission denied" 126
 	threads_start 5
-	thread=$(ls "/proc/$threads/task" | tail -n 1)
+	thread=$(ls "/proc/$threads/task" | grep -vx "$threads" | head -n 1)
 	run "$hwbp" watch --children total -p "$thread"
 	refused "$thread is a thread of process $threads: --children requires a process"
 	threads_finish 20
@@ -775,7 +775,7 @@ test_slots_names_addresses()
 	address=$(head -n 1 "$tmp/addresses")
 	nameless=$(tail -n 1 "$tmp/addresses")
 	jiffies=$(sed -n 's/^\([0-9a-f]*\) . jiffies$/0x\1/p' /proc/kallsyms)
-	thread=$(ls "/proc/$threads/task" | tail -n 1)
+	thread=$(ls "/proc/$threads/task" | grep -vx "$threads" | head -n 1)
 	g="kind=guaranteed class=any weight=1 type=w len=8"
 	f="kind=flexible $g"
 	slots <<-END
