@@ -653,8 +653,9 @@ test_trace_of_objects()
 0x0 -> 0x34 fill_payload" "hits"
 	grep -q "^objects: slots: 0/3 set: 4 evicted: 1$" "$report" || complain "$(tail "$report")"
 	grep -qx "3 hits" "$report" || complain "$(tail "$report")"
+	# The memory is watched after the object was freed: its next user may write it.
 	trace_objects --object "$module:$few" w+8:8
-	equal "$(changes_of_hits)" "0x0 -> 0x34 fill_payload" "hits with one slot"
+	equal "$(changes_of_hits | grep " fill_")" "0x0 -> 0x34 fill_payload" "hits with one slot"
 	trace_objects --object "object_alloc:ptr if id == 50" --clear-on object_free w+16:8
 	equal "$(changes_of_hits)" "0x0 -> 0x32 fill_long_payload" "hits"
 }
@@ -673,9 +674,11 @@ test_trace_ranks_instructions()
 	equal "$(sed -n 's/.*"instruction", "hits": \([0-9]*\).*/\1/p' "$report" |
 		 awk '{ n += $1; if (NR > 1 && $1 > last) n = -1000; last = $1 } END { print n }')" \
 	      "$hits" "sum of sorted instructions"
+	[ "$hits" -ge 2 ] || complain "$hits hits"
 	trace_objects --object "object_alloc:ptr if id <= 1" --slots 2 rw:8
 	equal "$(sed -n '/^ *HITS  PERCENT  INSTRUCTION$/,$p' "$report" |
-		 awk 'NR > 1 { n += $1 } END { print n }')" "$hits" "sum of the table"
+		 awk 'NR > 1 { n += $1 } END { print n " hits" }')" \
+	      "$(grep -x "[0-9]* hits" "$report")" "sum of the table"
 }
 
 test_trace_ends_an_object_in_time()
