@@ -255,6 +255,7 @@ TEST_F(value, child_has_one_chain_for_all_cpus)
 }
 
 static volatile bool done;
+static volatile long nr_failed;
 
 /* PID 1 exists: clone3() fails when all but the ID of the new task is there. */
 static void *fail_to_fork(void *arg)
@@ -265,20 +266,20 @@ static void *fail_to_fork(void *arg)
 		.set_tid	= (unsigned long)&init,
 		.set_tid_size	= 1,
 	};
-	long failed = 0;
 
 	(void)arg;
 	while (!done) {
 		if (syscall(SYS_clone3, &args, sizeof(args)) != -1 || errno != EEXIST)
-			return (void *)-1L;
-		failed++;
+			return arg;
+		nr_failed++;
 	}
-	return (void *)failed;
+	return NULL;
 }
 
 /* A task that is being created may never have the memory that it is to get. */
 TEST_F(value, event_can_be_modified_while_forks_fail)
 {
+	__u64 start = bp_now(CLOCK_MONOTONIC);
 	int rounds = bp_rounds(400), i;
 	void *failed = NULL;
 	pthread_t thread;
@@ -288,14 +289,17 @@ TEST_F(value, event_can_be_modified_while_forks_fail)
 	self->fd = bp_open(&self->attr, 0, -1);
 	ASSERT_GE(self->fd, 0);
 	done = false;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, fail_to_fork, NULL));
-	for (i = 0; i < rounds; i++) {
+	nr_failed = 0;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, fail_to_fork, self));
+	/* The thread may run late. */
+	for (i = 0; i < rounds || (nr_failed < rounds / 4 && bp_has_patience(start)); i++) {
 		self->attr.bp_addr = (unsigned long)self->mem + i % 2 * 8;
 		ASSERT_EQ(0, bp_modify(self->fd, &self->attr));
 	}
 	done = true;
 	pthread_join(thread, &failed);
-	EXPECT_LT(0, (long)failed);
+	EXPECT_EQ(NULL, failed);
+	EXPECT_LT(0, nr_failed);
 }
 
 /* Each child creates the next one and exits. The last one waits. */
@@ -514,14 +518,23 @@ TEST_F(value, child_in_error_state_keeps_its_chain)
 #define EVENTS		2000
 #define MEASURED	100
 
-/* Opens MEASURED events and returns the time that it takes. */
+/* Opens MEASURED events some times, and returns the minimum of the time that it takes. */
 static __u64 time_to_open(struct __test_metadata *_metadata, struct perf_event_attr *attr)
 {
-	__u64 start = bp_now(CLOCK_THREAD_CPUTIME_ID);
+	__u64 start, time, least = ~0ULL;
+	int fd[MEASURED];
 
-	for (int i = 0; i < MEASURED; i++)
-		ASSERT_LE(0, bp_open(attr, 0, -1));
-	return bp_now(CLOCK_THREAD_CPUTIME_ID) - start;
+	for (int try = 0; try < 5; try++) {
+		start = bp_now(CLOCK_THREAD_CPUTIME_ID);
+		for (int i = 0; i < MEASURED; i++) {
+			fd[i] = bp_open(attr, 0, -1);
+			ASSERT_LE(0, fd[i]);
+		}
+		time = bp_now(CLOCK_THREAD_CPUTIME_ID) - start;
+		least = time < least ? time : least;
+		bp_close(fd, MEASURED);
+	}
+	return least;
 }
 
 /* The event looks for no chain that it could share. */

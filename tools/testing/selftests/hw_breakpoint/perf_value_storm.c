@@ -242,14 +242,19 @@ FIXTURE_TEARDOWN(shape)
 	bp_teardown(_metadata);
 }
 
+/* Each shape has had a hit. */
+static volatile bool all_seen;
+
+/* Goes on until there were hits of all shapes: the other thread may not run meanwhile. */
 static void *change_shape(void *arg)
 {
 	FIXTURE_DATA(value) *v = arg;
 	struct perf_event_attr attr = v->attr;
+	__u64 start = bp_now(CLOCK_MONOTONIC);
 	long errors = 0;
 
 	bp_pin(v->cpus.cpu[v->cpus.nr - 1]);
-	for (int i = 0; i < bp_rounds(400); i++) {
+	for (int i = 0; i < bp_rounds(400) || (!all_seen && bp_has_patience(start)); i++) {
 		/* Each shape after each other one */
 		const struct shape *s = &shapes[(i + i / NR_SHAPES * (1 + i % 3)) % NR_SHAPES];
 
@@ -264,7 +269,7 @@ static void *change_shape(void *arg)
 TEST_F(shape, record_is_about_one_object)
 {
 	FIXTURE_DATA(value) *v = &self->v;
-	int seen[NR_SHAPES] = { };
+	int seen[NR_SHAPES] = { }, nr_seen = 0;
 	const struct shape *s;
 	void *errors = NULL;
 	pthread_t thread;
@@ -275,6 +280,7 @@ TEST_F(shape, record_is_about_one_object)
 		ASSERT_EQ(0, bp_pin(v->cpus.cpu[0]));
 	open_ring(_metadata, v, 0, variant->here ? v->cpus.cpu[0] : -1);
 	done = false;
+	all_seen = false;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, change_shape, v));
 	for (__u32 i = 1; !done && i < 0x0fffffff; i++) {
 		store_in_shapes(v->mem, i);
@@ -283,12 +289,13 @@ TEST_F(shape, record_is_about_one_object)
 			ASSERT_TRUE(!!s) {
 				TH_LOG("hit at %llx", hit.addr);
 			}
-			seen[s - shapes]++;
+			nr_seen += !seen[s - shapes]++;
 			EXPECT_TRUE(is_of_shape(s, &hit, i)) {
 				TH_LOG("%d bytes, flags %x, of %d bytes: %x -> %x", hit.len,
 				       hit.flags, s->len, hit.words[0][0], hit.words[1][0]);
 			}
 		}
+		all_seen = nr_seen == NR_SHAPES;
 	}
 	pthread_join(thread, &errors);
 	EXPECT_EQ(NULL, errors);
