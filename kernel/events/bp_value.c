@@ -305,10 +305,13 @@ static bool find_plain_memory(struct bp_value *value, const struct perf_event *b
 
 /*
  * An access by code with interrupts off may have been made under a lock that is needed to
- * free the page, if this look has its last reference.
+ * free the page, if this look has its last reference. On PREEMPT_RT such a lock sleeps, which
+ * #DB must not: there a look must not have the last reference.
  */
 static bool may_read_pages(struct pt_regs *regs)
 {
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !arch_hw_breakpoint_keeps_page())
+		return false;
 	return user_mode(regs) || !arch_hw_breakpoint_irqs_off(regs);
 }
 
