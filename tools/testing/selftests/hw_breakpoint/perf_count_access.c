@@ -121,11 +121,15 @@ FIXTURE_TEARDOWN(insn)
 	bp_teardown(_metadata);
 }
 
+/* QEMU misses an execution if an interrupt comes right before it. */
 TEST_F(insn, each_execution_counts_once)
 {
+	int may_miss = bp_emulated() ? 10 : 0;
+
 	for (int i = 1; i <= 1000; i++)
 		bp_func();
-	EXPECT_EQ(1000, bp_count(self->fd));
+	EXPECT_GE(1000, bp_count(self->fd));
+	EXPECT_LE(1000 - may_miss, bp_count(self->fd));
 }
 
 TEST_F(insn, next_instruction_does_not_count)
