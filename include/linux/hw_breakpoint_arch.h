@@ -286,6 +286,16 @@ DECLARE_PER_CPU(bool, bp_value_reads);
  * Context: Task context, returning to user mode.
  */
 bool arch_hw_breakpoint_steps_over(void);
+
+/**
+ * perf_sigtrap_stepped - send the signals of hits that waited for a step
+ *
+ * For the architectures that have arch_hw_breakpoint_steps_over(), which must return false
+ * already. The signals of the hits of current that are stored are sent when current returns
+ * to user mode.
+ *
+ * Context: An exception that current has caused in user mode.
+ */
 void perf_sigtrap_stepped(void);
 
 #ifndef ptrace_drop_disabled_hw_breakpoints
