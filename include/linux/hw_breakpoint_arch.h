@@ -284,6 +284,7 @@ DECLARE_PER_CPU(bool, bp_value_reads);
  * perf_sigtrap_stepped(), in the exception. The default is weak and returns false.
  *
  * Context: Task context, returning to user mode.
+ * Return: true if a step is still to come.
  */
 bool arch_hw_breakpoint_steps_over(void);
 
