@@ -95,7 +95,7 @@ out/btf/bzImage: tree deps-btf
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/btf $@ $(PLAIN) $(QEMU)/btf.config $(OURS)
 
 # With KVM, for the test of breakpoints beside those of guests, and with Yama and lockdown,
-# for what hwbp says of them: make test KERNEL=kvm
+# for what hwbp says of them, and with ACPI, for suspend to RAM: make test KERNEL=kvm
 .PHONY: out/kvm/bzImage
 out/kvm/bzImage: tree
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/kvm $@ $(PLAIN) $(QEMU)/kvm.config $(OURS)
@@ -386,7 +386,7 @@ help-all:
 #: CC=compiler        compiler of the kernels; ACCEL=kvm: use KVM
 #: KERNEL=plain|debug|btf|kvm CPUS=n REPEAT=k   make test: kernel, number of CPUs,
 #:                    number of runs; btf: plain with BTF, needs pahole; kvm: with KVM,
-#:                    Yama and lockdown
+#:                    Yama, lockdown and ACPI
 #: APPEND=words       make test: more for the kernel command line; tests find BP_NAME=value in
 #:                    their environment
 #: SEED=n             make test: repeat a run with the seed that it printed
