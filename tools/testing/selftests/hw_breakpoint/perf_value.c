@@ -302,10 +302,13 @@ TEST_F(changed, silent_stores_are_no_hits)
 	ASSERT_LT(changes, MANY);
 }
 
+/* A kernel without SMP or of 32 bits does not read a page that was never written. */
 TEST_F(changed, reads_are_no_hits)
 {
 	int fd;
 
+	if (bp_online_cpus().nr == 1 || sizeof(long) == 4)
+		store32(self->mem, 0);
 	self->attr.bp_type = HW_BREAKPOINT_RW;
 	fd = bp_open(&self->attr, 0, -1);
 	ASSERT_GE(fd, 0);
