@@ -299,7 +299,7 @@ static void change_and_hold(void *arg)
 
 static void let_go(struct timer_list *timer)
 {
-	struct late_kick *late = from_timer(late, timer, timer);
+	struct late_kick *late = container_of(timer, struct late_kick, timer);
 
 	smp_store_release(&late->go, true);
 }
@@ -319,27 +319,28 @@ static void expect_no_kick_is_pending(struct kunit *test, struct fixture *f)
 /* A set is freed after this: no irq_work of it may be queued then. */
 static void stopping_waits_for_kicks_that_are_pending(struct kunit *test)
 {
-	struct late_kick late = { .f = test->priv };
+	struct late_kick *late = kunit_kzalloc(test, sizeof(*late), GFP_KERNEL);
 	call_single_data_t csd;
 
+	KUNIT_ASSERT_NOT_NULL(test, late);
+	late->f = test->priv;
 	require_two_cpus(test);
 	run_on(test, cpumask_first(cpu_online_mask));
-	timer_setup_on_stack(&late.timer, let_go, 0);
-	INIT_CSD(&csd, change_and_hold, &late);
+	timer_setup(&late->timer, let_go, 0);
+	INIT_CSD(&csd, change_and_hold, late);
 	KUNIT_ASSERT_EQ(test, smp_call_function_single_async(other_cpu(), &csd), 0);
-	while (!smp_load_acquire(&late.there))
+	while (!smp_load_acquire(&late->there))
 		cpu_relax();
-	KUNIT_EXPECT_EQ(test, late.err, 0);
-	KUNIT_EXPECT_TRUE(test, irq_work_is_busy(&wcpu_of(late.f, other_cpu())->relay));
+	KUNIT_EXPECT_EQ(test, late->err, 0);
+	KUNIT_EXPECT_TRUE(test, irq_work_is_busy(&wcpu_of(late->f, other_cpu())->relay));
 
-	mod_timer(&late.timer, jiffies + msecs_to_jiffies(10));
-	bp_wide_stop_repoint(late.f->set);
-	expect_no_kick_is_pending(test, late.f);
-	while (!smp_load_acquire(&late.go))
+	mod_timer(&late->timer, jiffies + msecs_to_jiffies(10));
+	bp_wide_stop_repoint(late->f->set);
+	expect_no_kick_is_pending(test, late->f);
+	while (!smp_load_acquire(&late->go))
 		cpu_relax();
-	timer_delete_sync(&late.timer);
-	destroy_timer_on_stack(&late.timer);
-	synchronize_wide_hw_breakpoint(late.f->set);
+	timer_delete_sync(&late->timer);
+	synchronize_wide_hw_breakpoint(late->f->set);
 	expect_watched_everywhere(test, 1);
 	run_anywhere();
 }

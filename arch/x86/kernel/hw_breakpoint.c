@@ -191,7 +191,7 @@ static __always_inline void write_mask(struct cpu_regs *regs, int slot, u32 mask
 	}
 	regs->mask[slot] = mask;
 	barrier();
-	__wrmsr(msr, mask, 0);
+	native_wrmsr(msr, mask, 0);
 }
 
 /*

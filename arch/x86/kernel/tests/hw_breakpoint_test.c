@@ -7,6 +7,7 @@
 #include <linux/kdebug.h>
 #include <linux/kthread.h>
 #include <linux/log2.h>
+#include <linux/prandom.h>
 #include <linux/ptrace.h>
 
 #include <asm/cpu_entry_area.h>

@@ -324,7 +324,7 @@ static u32 pretend_masks(struct kunit *test)
 {
 	u32 max = hw_breakpoint_addr_mask_max;
 
-	if (!IS_ENABLED(CONFIG_CPU_SUP_AMD) || wrmsrl_safe(MSR_F16H_DR0_ADDR_MASK, 0))
+	if (!IS_ENABLED(CONFIG_CPU_SUP_AMD) || wrmsr_safe(MSR_F16H_DR0_ADDR_MASK, 0, 0))
 		kunit_skip(test, "no address masks, and writes of them fault");
 	hw_breakpoint_addr_mask_max = 4095;
 	return max;
@@ -1230,13 +1230,12 @@ static unsigned long data_operand(struct insn *insn)
 	/* GS, or FS in a 32-bit kernel */
 	const insn_byte_t percpu_prefix = IS_ENABLED(CONFIG_X86_64) ? 0x65 : 0x64;
 	unsigned long addr = (long)insn->displacement.value;
-	insn_byte_t prefix;
 	int i;
 
 	if (insn->displacement.nbytes != 4)
 		return 0;
-	for_each_insn_prefix(insn, i, prefix) {
-		if (prefix == percpu_prefix)
+	for (i = 0; i < ARRAY_SIZE(insn->prefixes.bytes); i++) {
+		if (insn->prefixes.bytes[i] == percpu_prefix)
 			return 0;
 	}
 	if (insn_rip_relative(insn))
