@@ -141,6 +141,19 @@ TEST_F(value, before_is_read_when_the_event_is_enabled)
 	expect_no_hit(_metadata, self);
 }
 
+TEST_F(value, before_is_read_when_the_event_is_refreshed)
+{
+	open_ring(_metadata, self, 0, -1);
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(0, bp_disable(self->fd));
+		store32(self->mem, 10 * i + 1);
+		ASSERT_EQ(0, bp_ioctl(self->fd, PERF_EVENT_IOC_REFRESH, 1));
+		store32(self->mem, 10 * i + 2);
+		expect_hit(_metadata, self, BOTH, 10 * i + 1, 10 * i + 2);
+	}
+	expect_no_hit(_metadata, self);
+}
+
 /* To enable an event that is enabled changes nothing. */
 TEST_F(value, change_is_not_lost_if_the_event_is_enabled_again)
 {
