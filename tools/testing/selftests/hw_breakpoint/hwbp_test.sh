@@ -269,6 +269,14 @@ can_list()
 	[ -z "$skip" ]
 }
 
+# On a machine with one CPU, sets $skip and fails.
+has_two_cpus()
+{
+	skip=
+	[ "$(nproc)" -gt 1 ] || skip="there is one CPU"
+	[ -z "$skip" ]
+}
+
 # Hides format/ and caps/, so that the kernel looks like the stock one.
 as_stock()
 {

@@ -208,7 +208,7 @@ test_text_of_many_functions()
 # hwbp is stopped meanwhile, so that it gets the records of all CPUs at once.
 test_text_of_several_cpus_by_time()
 {
-	can_listen || return
+	can_listen && has_two_cpus || return
 	text -a <<-END
 	kill -STOP \$PPID
 	$(set_tracer $probed | sed 's/echo function.*//')
@@ -534,7 +534,7 @@ trace_names()
 # another thread of the holder, have one of them, which is no reason to refuse the event.
 test_trace_names_the_holders()
 {
-	can_trace && can_list || return
+	can_trace && can_list && has_two_cpus || return
 	hold_start guaranteed:cpu@1 guaranteed:process guaranteed:thread guaranteed:thread@1 \
 		   guaranteed:task
 	thread=$(ls "/proc/$holder/task" | grep -vx "$holder")
