@@ -166,8 +166,8 @@ test-bochs: deps-test $(foreach k,$(or $(KERNEL),plain),$(IMAGE_$k)) root
 	@$(BIN)/deps bochs
 	@VMS=$(VMS) $(STEP) $(BIN)/test out/test-bochs $(TESTS_BOCHS)
 
-# The generic code with the backend of another architecture, which has none of the optional
-# functions. The emulator is QEMU; the root has only what compiles for that architecture.
+# The generic code with the backend of another architecture, which has of the optional functions
+# only that for steps. The emulator is QEMU; the root has only what compiles for that architecture.
 CROSS := ARCH=arm64 CROSS_COMPILE=$(or $(CROSS_COMPILE),aarch64-linux-gnu-)
 out/arm64/Image: tree
 	@env -u CC $(CROSS) LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/arm64-plain \
@@ -331,7 +331,7 @@ help-all:
 #.
 #. make tree      base + series + overlay -> build/linux, one commit per patch
 #. make refresh   write the commits of build/linux back to patches/ and overlay
-#. make check     check that series, patches and overlay are consistent
+#. make check     are series, patches and overlay consistent? Tests of the scripts, and the model
 #. make export    write the series as mails to out/series, a folder for each stack
 #.
 #. make help-all  all other targets, and the variables
@@ -341,7 +341,7 @@ help-all:
 #: make root      stage the files of the machines in build/root
 #: make test-bochs    only the tests of the debug registers, in Bochs, another emulator;
 #:                ONLY=, KERNEL=, REPEAT= and SEED= as with make test
-#: make test-arm64    the tests of the generic code and of ptrace on an arm64 kernel;
+#: make test-arm64    the tests of the generic code, perf and ptrace on an arm64 kernel;
 #:                ONLY=, CPUS=, REPEAT= and SEED= as with make test; baseline-arm64 records the
 #:                results of the stock tests on the unpatched kernel
 #: make bench     instructions and register writes per operation, next to the unpatched
@@ -389,6 +389,6 @@ help-all:
 #:                    Yama, lockdown and ACPI
 #: APPEND=words       make test: more for the kernel command line; tests find BP_NAME=value in
 #:                    their environment
-#: SEED=n             make test: what is random in the machines (1); the run prints it
+#: SEED=n             make test: what is random in the machines (1; with FULL=1 any)
 #: ENFORCE=           check, export, lint: a number above patches/limits is a warning
 #: FULL=1             make test: all suites also on the debug kernel and with 2 CPUs

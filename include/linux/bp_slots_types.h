@@ -74,8 +74,8 @@ struct bp_process {
 
 /**
  * struct bp_claim - a right to registers
- * @link: link in bp_shard::claims for a claim of a domain, else in
- *	bp_slots::claims
+ * @link: link in bp_shard::claims: for a claim of a domain of the shard
+ *	@shard, else of bp_slots::global
  * @node: link in bp_domain::bound if @domain is set and @cpu >= 0
  * @holder: description of the claim for debugfs, set before the first use; NULL
  *	if the claim is embedded in a perf event

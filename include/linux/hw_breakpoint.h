@@ -125,7 +125,7 @@ register_user_hw_breakpoint(struct perf_event_attr *attr, perf_overflow_handler_
  * Return: 0; -EINVAL for a malformed @attr or another config, -EOPNOTSUPP if
  * the hardware does not support @attr, -EPERM for a kernel address without
  * CAP_SYS_ADMIN, -ENOSPC if more registers or those of another class are needed and
- * too few are available.
+ * too few are available, -ENOMEM for a breakpoint with values.
  */
 int modify_user_hw_breakpoint(struct perf_event *bp, struct perf_event_attr *attr);
 
@@ -262,8 +262,8 @@ bool hw_breakpoint_is_used(void);
  * @size: size of @buf in bytes, at least 1
  *
  * For messages about -ENOSPC.  The name is that of a kernel-wide set or the
- * handler of a breakpoint of the kernel, else "perf" or "ptrace" with the ID of
- * a process.  @buf is empty without CONFIG_DEBUG_FS.
+ * handler of a breakpoint of the kernel, else "perf", "ptrace" or "kgdb" with the
+ * ID of the process, unless that has exited.  @buf is empty without CONFIG_DEBUG_FS.
  *
  * Context: Process context.
  */

@@ -140,7 +140,7 @@ void bp_multiplex_init(void);
  * Returns 0; -EINVAL if @attr is invalid or differs in an attribute that cannot be changed, or
  * if the group of @event could never be scheduled; -EOPNOTSUPP if the hardware does not support
  * @attr; -EPERM for a kernel address without the capability; -ENOSPC if too few of the registers
- * that are needed in addition are available.
+ * that are needed in addition are available; -ENOMEM for an event with values.
  */
 int bp_modify(struct perf_event *event, const struct perf_event_attr *attr);
 

@@ -162,7 +162,7 @@ int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
  * bp_slots_change_all - change the class or weight of several claims or of none
  * @bs: the accounting
  * @next: returns the claim after @claim, or the first claim for NULL; called several
- *	times, with interrupts off if the class changes. Claims that are not held are
+ *	times, with interrupts off if the class changes or the claims have no domain. Claims that are not held are
  *	skipped
  * @arg: for @next
  * @old: class and weight of each of the claims
@@ -192,8 +192,8 @@ int bp_slots_try_release(struct bp_slots *bs, struct bp_claim *claim);
  * @domain: domain that runs on the CPU; NULL for none
  * @cpu: the CPU
  *
- * Takes a lock, that of @domain, only if a guaranteed claim of @domain is bound to
- * a CPU.  A request that is granted at the same time may or may not be included.
+ * Takes the lock of @domain, or of its process, only if a guaranteed claim of that one
+ * is bound to a CPU.  A request that is granted at the same time may or may not be included.
  *
  * Context: Any but NMI.
  * Return: registers of @class on @cpu that no guaranteed claim of the machine, of
