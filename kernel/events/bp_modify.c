@@ -111,6 +111,7 @@ static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cp
 {
 	const struct bp_change *change = info;
 	bool off = change->attr->disabled;
+	struct perf_event *sibling;
 
 	/* Of bp_value_prepare() */
 	if (unlikely(bp->hw.bp_next_value))
@@ -119,6 +120,10 @@ static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cp
 		__perf_event_disable(bp, cpuctx, ctx, NULL);
 	if (bp->sigtrap)
 		perf_sigtrap_modify(bp, off);
+	if (off) {
+		for_each_sibling_event(sibling, bp)
+			perf_sigtrap_drop(sibling);
+	}
 	set_or_reinstall(bp, change);
 	if (off)
 		return;
@@ -303,23 +308,12 @@ static void change_child(struct perf_event *bp, struct bp_change *change)
 	event_function_call(bp, change_in_context, change);
 }
 
-static void prepare_enabling(struct perf_event *event)
-{
-	struct perf_event *child;
-
-	bp_value_enabling(event);
-	list_for_each_entry(child, &event->child_list, child_list)
-		bp_value_enabling(child);
-}
-
 /* Looks at the object before an event is armed for it: what is written meanwhile is told. */
 static int prepare_value(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	if (attr->bp_addr != event->attr.bp_addr || attr->bp_len != event->attr.bp_len)
-		return bp_value_prepare(event, attr);
-	if (!attr->disabled)
-		prepare_enabling(event);
-	return 0;
+	if (attr->bp_addr == event->attr.bp_addr && attr->bp_len == event->attr.bp_len)
+		return 0;
+	return bp_value_prepare(event, attr);
 }
 
 static int change_family(struct perf_event *event, struct bp_change *change)
@@ -376,6 +370,9 @@ int bp_modify(struct perf_event *event, const struct perf_event_attr *attr)
 {
 	int err;
 
+	if (!attr->disabled && (READ_ONCE(event->state) < PERF_EVENT_STATE_INACTIVE ||
+				perf_process_is_over(event)))
+		perf_event_enabling(event);
 	mutex_lock(&event->child_mutex);
 	if (only_changeable_differ(event, attr))
 		err = modify(event, attr);

@@ -510,7 +510,7 @@ void bp_value_put(struct bp_value *value)
 
 		if (shared)
 			mmdrop(value->mm);
-		kfree(value);
+		kfree_rcu(value, rcu);
 		value = shared;
 	}
 }
@@ -558,7 +558,10 @@ static struct perf_event *next_root(const struct perf_event *bp,
 	struct list_head *link;
 
 	if (bp->process) {
-		node = root ? root->hlist_entry.next : bp->process->heads.first;
+		if (root)
+			node = rcu_dereference_raw(hlist_next_rcu(&root->hlist_entry));
+		else
+			node = rcu_dereference_raw(hlist_first_rcu(&bp->process->heads));
 		return hlist_entry_safe(node, struct perf_event, hlist_entry);
 	}
 
@@ -623,23 +626,98 @@ static struct bp_value *join(const struct perf_event *bp, const struct perf_even
 	return NULL;
 }
 
-/*
- * Returns true if another event that is enabled has the chain of @bp, or may have it: the
- * caller need not hold perf_process::mutex.
- */
-static bool is_live(const struct perf_event *bp)
+/* False if hits of @bp do not take the value of the chain. The caller holds rcu_read_lock(). */
+static bool is_on(const struct perf_event *bp)
 {
+	return READ_ONCE(bp->state) >= PERF_EVENT_STATE_INACTIVE && !perf_process_is_over(bp) &&
+	       READ_ONCE(bp->group_leader)->state >= PERF_EVENT_STATE_INACTIVE;
+}
+
+/* True if hits of the task of @bp use the chain. */
+static bool uses(const struct perf_event *bp, const struct bp_value *chain)
+{
+	const struct bp_value *value = bp->hw.bp_value;
+
+	return value == chain || (value && READ_ONCE(value->shared) == chain &&
+				  READ_ONCE(value->mm) == READ_ONCE(bp->hw.target->mm));
+}
+
+/* Returns a reference to the chain that hits of the task of @bp use. */
+static struct bp_value *get_chain(const struct perf_event *bp)
+{
+	struct bp_value *shared;
+
+	guard(rcu)();
+	/* The task of @bp may be in forget_shared(). */
+	shared = READ_ONCE(bp->hw.bp_value->shared);
+	if (shared && uses(bp, shared) && refcount_inc_not_zero(&shared->refs))
+		return shared;
+
+	return get_value(bp->hw.bp_value);
+}
+
+static bool is_live_root(const struct perf_event *bp, const struct perf_event_context *ctx,
+			 const struct bp_value *chain)
+{
+	const struct perf_event *of = bp->parent ?: bp;
 	struct perf_event *root;
 
-	if (bp->process)
-		return !perf_process_is_family(bp) && refcount_read(&bp->hw.bp_value->refs) > 1;
-	for_each_root(root, bp, bp->ctx) {
-		if (root != bp && root->pmu == bp->pmu && root->hw.bp_value == bp->hw.bp_value &&
-		    READ_ONCE(root->state) >= PERF_EVENT_STATE_INACTIVE)
+	guard(rcu)();
+	for_each_root(root, of, ctx) {
+		if (root != bp && root->pmu == bp->pmu && root->hw.bp_value == chain && is_on(root))
 			return true;
 	}
 
 	return false;
+}
+
+static bool is_live_child(const struct perf_event *bp, const struct bp_value *chain)
+{
+	const struct perf_event *root = bp->parent ?: bp, *child;
+
+	guard(rcu)();
+	list_for_each_entry(child, &root->child_list, child_list) {
+		if (child != bp && uses(child, chain) && is_on(child))
+			return true;
+	}
+
+	return false;
+}
+
+/* Of the events for other CPUs that the task of @child has inherited with it */
+static bool is_live_beside(const struct perf_event *child, const struct bp_value *chain)
+{
+	struct perf_event *bp;
+
+	guard(raw_spinlock_irqsave)(&child->ctx->lock);
+	list_for_each_entry(bp, &child->ctx->event_list, event_entry) {
+		if (bp != child && bp->pmu == child->pmu && uses(bp, chain) && is_on(bp))
+			return true;
+	}
+
+	return false;
+}
+
+/*
+ * Returns true if an event that is on, other than @bp, uses @chain, to which the caller has a
+ * reference. @ctx is the context of @bp, or of its parent, whose child_mutex the caller holds
+ * unless @bp is new.
+ */
+static bool is_live(const struct perf_event *bp, const struct perf_event_context *ctx,
+		    const struct bp_value *chain)
+{
+	if (perf_process_is_family(bp) || refcount_read(&chain->refs) <= 1 + uses(bp, chain))
+		return false;
+	return is_live_root(bp, ctx, chain) || is_live_child(bp, chain) ||
+	       (bp->parent && bp->cpu != -1 && is_live_beside(bp, chain));
+}
+
+/* Its next hit tells what has changed if @chain is live. */
+static void look_unless_live(const struct perf_event *bp, const struct perf_event_context *ctx,
+			     struct bp_value *chain)
+{
+	if (!is_live(bp, ctx, chain))
+		look(chain, bp->hw.target);
 }
 
 /* ---- Opening and enabling ---- */
@@ -653,6 +731,7 @@ void bp_value_open(struct perf_event *bp, const struct perf_event_context *ctx)
 
 	joined = join(bp, ctx, value->addr, value->len);
 	if (joined) {
+		look_unless_live(bp, ctx, joined);
 		bp->hw.bp_value = joined;
 		bp_value_put(value);
 		return;
@@ -661,24 +740,37 @@ void bp_value_open(struct perf_event *bp, const struct perf_event_context *ctx)
 	look(value, bp->hw.target);
 }
 
-/* A chain that others use is up to date, or its next hit tells what has changed. */
-static bool uses_other_chain(const struct perf_event *child)
+static void look_if_off(const struct perf_event *bp, const struct perf_event_context *ctx)
 {
-	const struct bp_value *value = child->hw.bp_value;
+	struct bp_value *chain;
 
-	return hw_breakpoint_is_process(&child->attr) || refcount_read(&value->refs) > 1 ||
-	       (value->shared && READ_ONCE(child->hw.target->mm) == value->mm);
+	scoped_guard(rcu) {
+		if (is_on(bp))
+			return;
+	}
+	chain = get_chain(bp);
+	look_unless_live(bp, ctx, chain);
+	bp_value_put(chain);
 }
 
 void bp_value_enabling(struct perf_event *bp)
 {
-	int state = READ_ONCE(bp->state);
+	/* The task of an event that has ended may be that of another user now. */
+	bool ended = READ_ONCE(bp->state) <= PERF_EVENT_STATE_EXIT;
+	struct perf_event *child;
 
-	if (state != PERF_EVENT_STATE_OFF && state != PERF_EVENT_STATE_ERROR)
+	if (bp_is_wide(bp))
 		return;
-	if (bp_is_wide(bp) || (bp->parent ? uses_other_chain(bp) : is_live(bp)))
+	if (!ended)
+		look_if_off(bp, bp->ctx);
+	if (perf_process_is_family(bp))
 		return;
-	look(bp->hw.bp_value, bp->hw.target);
+
+	list_for_each_entry(child, &bp->child_list, child_list) {
+		cond_resched();
+		if (ended || !uses(child, bp->hw.bp_value))
+			look_if_off(child, bp->ctx);
+	}
 }
 
 /* ---- Inheriting ---- */
@@ -800,6 +892,31 @@ static const struct perf_event *first_with_mm(const struct perf_event *root,
 	return NULL;
 }
 
+/* Returns a reference to the chain that another event of the task of @child has, or NULL. */
+static struct bp_value *join_next(const struct perf_event *root, const struct perf_event *child,
+				  const struct bp_value *next)
+{
+	struct bp_value *value = NULL;
+	const struct perf_event *bp;
+
+	if (child->cpu == -1)
+		return NULL;
+
+	guard(raw_spinlock_irqsave)(&child->ctx->lock);
+	list_for_each_entry(bp, &child->ctx->event_list, event_entry) {
+		if (bp->parent && is_alike(root, bp->parent) &&
+		    bp->hw.bp_value->addr == next->addr && bp->hw.bp_value->len == next->len)
+			value = bp->hw.bp_value;
+	}
+	list_for_each_entry(bp, &child->ctx->event_list, event_entry) {
+		/* As in is_used_on_cpu() */
+		if (bp->pmu == child->pmu && bp->hw.bp_value == value && bp->cpu == child->cpu)
+			return NULL;
+	}
+
+	return value ? get_value(value) : NULL;
+}
+
 static int prepare_child(const struct perf_event *root, struct perf_event *child)
 {
 	struct bp_value *next = root->hw.bp_next_value;
@@ -812,6 +929,11 @@ static int prepare_child(const struct perf_event *root, struct perf_event *child
 		return 0;
 	}
 
+	child->hw.bp_next_value = join_next(root, child, next);
+	if (child->hw.bp_next_value) {
+		look_unless_live(child, root->ctx, child->hw.bp_next_value);
+		return 0;
+	}
 	next = bp_value_alloc(next->addr, next->len);
 	if (!next)
 		return -ENOMEM;
@@ -837,7 +959,9 @@ int bp_value_prepare(struct perf_event *bp, const struct perf_event_attr *attr)
 	int err;
 
 	next = join(bp, bp->ctx, attr->bp_addr, attr->bp_len);
-	if (!next) {
+	if (next) {
+		look_unless_live(bp, bp->ctx, next);
+	} else {
 		next = bp_value_alloc(attr->bp_addr, attr->bp_len);
 		if (!next)
 			return -ENOMEM;

@@ -104,6 +104,7 @@
  * @plain_seq: mm_struct::mm_lock_seq of the time when the object was in plain memory, or
  *	BP_VALUE_NOT_PLAIN
  * @exec_id: task_struct::self_exec_id of the tasks of the memory
+ * @rcu: frees the chain: a look of another task may get a reference to @shared under RCU
  * @bytes: value of the object, with zeros after @len
  * @shared: NULL, or the chain to use instead by tasks with @mm
  * @mm: memory of @shared, with a reference that keeps its address from being reused
@@ -118,7 +119,10 @@ struct bp_value {
 	bool			known;
 	unsigned int		plain_seq;
 	u64			exec_id;
-	u64			bytes[BP_VALUE_WORDS];
+	union {
+		u64		bytes[BP_VALUE_WORDS];
+		struct rcu_head	rcu;
+	};
 	struct bp_value		*shared;
 	struct mm_struct	*mm;
 };
@@ -172,9 +176,12 @@ void bp_value_open(struct perf_event *bp, const struct perf_event_context *ctx);
 
 /**
  * bp_value_enabling - look at the object of an event that is about to be enabled
- * @bp: the event
+ * @bp: the event. Its children are about to be enabled, too
  *
- * Context: Process context.
+ * No event may have looked at the object since @bp was disabled. If another one does, there is
+ * no look: its next hit tells what has changed.
+ *
+ * Context: Process context; ctx->mutex and child_mutex of @bp held.
  */
 void bp_value_enabling(struct perf_event *bp);
 

@@ -428,8 +428,10 @@ static void hw_breakpoint_read(struct perf_event *bp)
 
 static void hw_breakpoint_enabling(struct perf_event *bp)
 {
-	if (unlikely(bp->hw.bp_value))
-		bp_value_enabling(bp);
+	if (likely(!bp->hw.bp_value))
+		return;
+	guard(mutex)(&bp->child_mutex);
+	bp_value_enabling(bp);
 }
 
 static long hw_breakpoint_ioctl(struct perf_event *bp, unsigned int cmd, unsigned long arg)

@@ -690,7 +690,7 @@ void perf_process_opened(struct perf_event *event)
 	/* A family has no ring buffer. */
 	if (!perf_process_is_family(event) && perf_attr_wants_sb(&event->attr))
 		WRITE_ONCE(process->has_sb, true);
-	hlist_add_head(&event->hlist_entry, &process->heads);
+	hlist_add_head_rcu(&event->hlist_entry, &process->heads);
 	process->nr_sigtrap += event->attr.sigtrap;
 	mutex_unlock(&process->mutex);
 }
@@ -716,6 +716,11 @@ static void remove_family(struct perf_event *head, bool keep_group)
 {
 	struct perf_event *event;
 
+	/* Before the siblings of a member are enabled: a disabled head kept them out. */
+	if (!keep_group && head->state < PERF_EVENT_STATE_INACTIVE) {
+		scoped_guard(mutex, &head->ctx->mutex)
+			perf_event_enabling(head);
+	}
 	list_for_each_entry(event, &head->child_list, child_list)
 		remove_member(event, false);
 	remove_member(head, keep_group);
@@ -753,7 +758,7 @@ void perf_process_close(struct perf_event *head)
 	struct perf_process *process = head->process;
 
 	scoped_guard(mutex, &process->mutex) {
-		hlist_del_init(&head->hlist_entry);
+		hlist_del_init_rcu(&head->hlist_entry);
 		if (head->attr.sigtrap && !--process->nr_sigtrap)
 			forget_sigtrap(process);
 		forget_opener(head);

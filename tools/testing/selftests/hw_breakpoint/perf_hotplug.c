@@ -284,6 +284,26 @@ TEST_F(hotplug, member_of_a_group_counts_when_its_cpu_is_back)
 	EXPECT_EQ(5, bp_count(fd));
 }
 
+/* Without its leader, which was off, the member is enabled from that time on. */
+TEST_F(hotplug, time_of_a_leader_that_was_off_is_not_that_of_the_member)
+{
+	struct perf_event_attr sw = bp_attr_sw(PERF_COUNT_SW_DUMMY);
+	struct bp_reading r;
+	int leader, fd;
+
+	sw.disabled = 1;
+	self->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	leader = bp_open(&sw, -1, self->cpu);
+	ASSERT_GE(leader, 0);
+	fd = bp_open_group(&self->attr, -1, self->cpu, leader, 0);
+	ASSERT_GE(fd, 0);
+	sleep(3);
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
+	ASSERT_EQ(0, bp_cpu_online(self->cpu, true));
+	ASSERT_TRUE(bp_read(fd, &r));
+	EXPECT_GT(2000000000ULL, r.enabled);
+}
+
 /* The event must not become the leader of new members, which would outlive it. */
 TEST_F(hotplug, event_that_ended_with_its_cpu_leads_no_group)
 {

@@ -288,6 +288,28 @@ TEST_F(insn, handler_that_disables_the_events_gets_no_more)
 	EXPECT_EQ(1 + variant->nr, nr_seen);
 }
 
+/* The other members of a group stop with their leader. */
+TEST_F(insn, handler_that_disables_the_leader_gets_no_more)
+{
+	struct perf_event_attr attr = bp_attr_sw(PERF_COUNT_SW_DUMMY);
+
+	syscall(__NR_close_range, 3, ~0U, 0);
+	change.nr = 1;
+	change.what = DO_DISABLE;
+	change.fd[0] = bp_open(&attr, 0, -1);
+	ASSERT_GE(change.fd[0], 0);
+	for (int i = 0; i < variant->nr; i++) {
+		attr = insn_attr(count_insn, DATA(i));
+		ASSERT_LE(0, bp_open_group(&attr, 0, -1, change.fd[0], 0));
+	}
+	in_handler = change_in_first;
+	self->n = 0;
+	count_func(&self->n);
+	EXPECT_EQ(1, self->n);
+	EXPECT_EQ(1, nr_seen);
+	EXPECT_FALSE(is_pending());
+}
+
 /* The moved events are hit at their new address, all of them. */
 TEST_F(insn, handler_that_moves_the_events_gets_no_more_of_the_old_place)
 {
