@@ -366,14 +366,19 @@ static noinline int refuse(struct perf_event *event, const struct perf_event_att
 	return bp_parse(event, attr, &hw) ?: -EINVAL;
 }
 
-int bp_modify(struct perf_event *event, const struct perf_event_attr *attr)
+static void lock_family(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	int err;
-
 	if (!attr->disabled && (READ_ONCE(event->state) < PERF_EVENT_STATE_INACTIVE ||
 				perf_process_is_over(event)))
 		perf_event_enabling(event);
 	mutex_lock(&event->child_mutex);
+}
+
+int bp_modify(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	int err;
+
+	lock_family(event, attr);
 	if (only_changeable_differ(event, attr))
 		err = modify(event, attr);
 	else
@@ -447,7 +452,7 @@ int modify_user_hw_breakpoint(struct perf_event *bp,
 	/* An event with values looks at other events of the process. */
 	perf_process_lock(bp);
 	ctx = perf_event_ctx_lock(bp);
-	mutex_lock(&bp->child_mutex);
+	lock_family(bp, &new);
 	err = modify(bp, &new);
 	mutex_unlock(&bp->child_mutex);
 	perf_event_ctx_unlock(bp, ctx);

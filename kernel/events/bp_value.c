@@ -429,7 +429,9 @@ static struct mm_struct *get_mm(struct task_struct *task, u64 *exec_id)
 	return mm;
 }
 
-static void look_at_task(struct bp_value *value, struct task_struct *task)
+/* If @shared is set: only if it is the memory of @task. */
+static void look_at_task(struct bp_value *value, struct task_struct *task,
+			 const struct mm_struct *shared)
 {
 	u64 now[BP_VALUE_WORDS] = { }, exec_id = 0;
 	struct mm_struct *mm = get_mm(task, &exec_id);
@@ -439,7 +441,8 @@ static void look_at_task(struct bp_value *value, struct task_struct *task)
 	/* The last mmput() may close an event, for which the caller has locked the context. */
 	if (mm)
 		mmput_async(mm);
-	set_value(value, known ? now : NULL, exec_id);
+	if (!shared || mm == shared)
+		set_value(value, known ? now : NULL, exec_id);
 }
 
 void bp_value_look(struct bp_value *value)
@@ -473,12 +476,12 @@ void bp_value_follow(struct bp_value *value, unsigned long addr)
 	bp_value_unlock(value);
 }
 
-static void look(struct bp_value *value, struct task_struct *task)
+static void look(struct bp_value *value, struct task_struct *task, const struct mm_struct *shared)
 {
 	if (!is_user_address(value->addr))
 		bp_value_look(value);
 	else if (task)
-		look_at_task(value, task);
+		look_at_task(value, task, shared);
 }
 
 /* ---- Lifetime ---- */
@@ -642,17 +645,22 @@ static bool uses(const struct perf_event *bp, const struct bp_value *chain)
 				  READ_ONCE(value->mm) == READ_ONCE(bp->hw.target->mm));
 }
 
-/* Returns a reference to the chain that hits of the task of @bp use. */
-static struct bp_value *get_chain(const struct perf_event *bp)
+/*
+ * Returns a reference to the chain that hits of the task of @bp use. If it is not that of @bp, @mm
+ * is its memory, else NULL.
+ */
+static struct bp_value *get_chain(const struct perf_event *bp, const struct mm_struct **mm)
 {
 	struct bp_value *shared;
 
 	guard(rcu)();
 	/* The task of @bp may be in forget_shared(). */
+	*mm = READ_ONCE(bp->hw.bp_value->mm);
 	shared = READ_ONCE(bp->hw.bp_value->shared);
-	if (shared && uses(bp, shared) && refcount_inc_not_zero(&shared->refs))
+	if (*mm && shared && uses(bp, shared) && refcount_inc_not_zero(&shared->refs))
 		return shared;
 
+	*mm = NULL;
 	return get_value(bp->hw.bp_value);
 }
 
@@ -714,10 +722,10 @@ static bool is_live(const struct perf_event *bp, const struct perf_event_context
 
 /* Its next hit tells what has changed if @chain is live. */
 static void look_unless_live(const struct perf_event *bp, const struct perf_event_context *ctx,
-			     struct bp_value *chain)
+			     struct bp_value *chain, const struct mm_struct *shared)
 {
 	if (!is_live(bp, ctx, chain))
-		look(chain, bp->hw.target);
+		look(chain, bp->hw.target, shared);
 }
 
 /* ---- Opening and enabling ---- */
@@ -731,25 +739,27 @@ void bp_value_open(struct perf_event *bp, const struct perf_event_context *ctx)
 
 	joined = join(bp, ctx, value->addr, value->len);
 	if (joined) {
-		look_unless_live(bp, ctx, joined);
+		look_unless_live(bp, ctx, joined, NULL);
 		bp->hw.bp_value = joined;
 		bp_value_put(value);
 		return;
 	}
 	value->opened = true;
-	look(value, bp->hw.target);
+	look(value, bp->hw.target, NULL);
 }
 
 static void look_if_off(const struct perf_event *bp, const struct perf_event_context *ctx)
 {
+	const struct mm_struct *mm;
 	struct bp_value *chain;
 
 	scoped_guard(rcu) {
 		if (is_on(bp))
 			return;
 	}
-	chain = get_chain(bp);
-	look_unless_live(bp, ctx, chain);
+	chain = get_chain(bp, &mm);
+	/* The task may not have its memory yet, or may get another one. */
+	look_unless_live(bp, ctx, chain, mm);
 	bp_value_put(chain);
 }
 
@@ -931,7 +941,7 @@ static int prepare_child(const struct perf_event *root, struct perf_event *child
 
 	child->hw.bp_next_value = join_next(root, child, next);
 	if (child->hw.bp_next_value) {
-		look_unless_live(child, root->ctx, child->hw.bp_next_value);
+		look_unless_live(child, root->ctx, child->hw.bp_next_value, NULL);
 		return 0;
 	}
 	next = bp_value_alloc(next->addr, next->len);
@@ -944,7 +954,7 @@ static int prepare_child(const struct perf_event *root, struct perf_event *child
 	if (mm && mm == own)
 		share(next, first->hw.bp_next_value, mm);
 	else
-		look(next, child->hw.target);
+		look(next, child->hw.target, NULL);
 	if (mm)
 		mmput_async(mm);
 	child->hw.bp_next_value = next;
@@ -960,7 +970,7 @@ int bp_value_prepare(struct perf_event *bp, const struct perf_event_attr *attr)
 
 	next = join(bp, bp->ctx, attr->bp_addr, attr->bp_len);
 	if (next) {
-		look_unless_live(bp, bp->ctx, next);
+		look_unless_live(bp, bp->ctx, next, NULL);
 	} else {
 		next = bp_value_alloc(attr->bp_addr, attr->bp_len);
 		if (!next)
@@ -968,7 +978,7 @@ int bp_value_prepare(struct perf_event *bp, const struct perf_event_attr *attr)
 		next->opened = true;
 		/* The task of an event that has ended may be that of another user now. */
 		if (READ_ONCE(bp->state) > PERF_EVENT_STATE_EXIT)
-			look(next, bp->hw.target);
+			look(next, bp->hw.target, NULL);
 	}
 	bp->hw.bp_next_value = next;
 

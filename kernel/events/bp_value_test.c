@@ -214,13 +214,23 @@ static void events_of_a_process_for_one_cpu_each_have_one_chain(struct kunit *te
 		set_cpus_allowed_ptr(current, cpumask_of(cpus[i]));
 		WRITE_ONCE(watched[1], 8 + i);
 	}
+	/* What is written while both are off is not told. */
+	for (attr.disabled = 1; ; attr.disabled = 0) {
+		for (i = 0; i < ARRAY_SIZE(cpus); i++)
+			KUNIT_EXPECT_EQ(test, modify_user_hw_breakpoint(bp[i], &attr), 0);
+		if (!attr.disabled)
+			break;
+		WRITE_ONCE(watched[1], 20);
+	}
+	WRITE_ONCE(watched[1], 21);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	for (i = 0; i < ARRAY_SIZE(cpus); i++)
 		unregister_hw_breakpoint(bp[i]);
 
-	KUNIT_ASSERT_EQ(test, nr_told, 2);
+	KUNIT_ASSERT_EQ(test, nr_told, 3);
 	expect_told(test, 0, BOTH, 7, 8);
 	expect_told(test, 1, BOTH, 8, 9);
+	expect_told(test, 2, BOTH, 20, 21);
 }
 
 /* A reserved page in the vmalloc area, like one of ioremap(); without the flag it is RAM. */

@@ -280,6 +280,8 @@ static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(traced) *sel
 	struct run without = run_code(self->pid, sequence, mode), with;
 	/* Where a hit comes before the access, a handler returns to it, and it is hit again. */
 	bool repeats = mode == FAULT && !BP_AFTER_ACCESS;
+	/* After an interrupt TCG does not report the next instruction. */
+	bool may_miss = BP_X86 && bp_emulated();
 	long long count;
 	int fd;
 
@@ -298,7 +300,8 @@ static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(traced) *sel
 			print_run(_metadata, "with the event", &with);
 		}
 		count = bp_count(fd);
-		ASSERT_TRUE(count == hits || (repeats && count > hits)) {
+		ASSERT_TRUE(count == hits || (repeats && count > hits) ||
+			    (may_miss && count < hits)) {
 			TH_LOG("sequence %d: %lld hits in %d runs", sequence, count, hits);
 		}
 	}

@@ -187,6 +187,44 @@ TEST_F(enable, event_at_its_limit)
 	}
 }
 
+static volatile bool stop;
+
+static void *count_on_second_cpu(void *mem)
+{
+	bp_pin(bp_online_cpus().cpu[1]);
+	for (unsigned int i = 1; !stop; i++)
+		store32(mem, i);
+	return NULL;
+}
+
+/* Each store is a change. A look when the event is on already would take one of them. */
+TEST_F(enable, member_loses_no_change_when_its_leader_is_closed)
+{
+	struct perf_event_attr attr = bp_attr_w(self->mem + 64, 4);
+	pthread_t thread;
+	int leader, fd;
+
+	BP_NEED_CPUS(self->cpus, 2);
+	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
+	stop = false;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, count_on_second_cpu, self->mem));
+	attr.config = BP_PROCESS;
+	attr.disabled = 1;
+	self->attr.config |= BP_PROCESS;
+	for (int i = 0; i < 60; i++) {
+		leader = bp_open(&attr, 0, -1);
+		ASSERT_GE(leader, 0);
+		fd = bp_open_group(&self->attr, 0, -1, leader, 0);
+		ASSERT_GE(fd, 0);
+		close(leader);
+		usleep(200);
+		EXPECT_EQ(0, silent(fd));
+		close(fd);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+}
+
 /* ---------------------------------------------------------- inherited events */
 
 #define WITH_A_THREAD	0
