@@ -315,6 +315,9 @@ static void text_poke_in_debugger_arms_nothing(struct kunit *test)
 	u8 byte = *(u8 *)dr_test_called;
 	int silent, hits;
 
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "text_poke() may sleep");
+
 	dr_test_arm_word(test, 0);
 
 	mutex_lock(&text_mutex);

@@ -192,7 +192,7 @@ static volatile bool stop;
 static void *count_on_second_cpu(void *mem)
 {
 	bp_pin(bp_online_cpus().cpu[1]);
-	for (unsigned int i = 1; !stop; i++)
+	for (unsigned int i = 2; !stop; i++)
 		store32(mem, i);
 	return NULL;
 }
