@@ -105,13 +105,21 @@ static void enable(struct perf_event *bp, struct perf_cpu_context *cpuctx,
 	__perf_event_enable(bp, cpuctx, ctx, NULL);
 }
 
+/* The other members of a group stop with their leader. */
+static noinline void drop_signals_of_siblings(struct perf_event *bp)
+{
+	struct perf_event *sibling;
+
+	for_each_sibling_event(sibling, bp)
+		perf_sigtrap_drop(sibling);
+}
+
 /* Under ctx->lock, on the CPU of @bp if it is active; @cpuctx is NULL if @ctx is not */
 static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cpuctx,
 			      struct perf_event_context *ctx, void *info)
 {
 	const struct bp_change *change = info;
 	bool off = change->attr->disabled;
-	struct perf_event *sibling;
 
 	/* Of bp_value_prepare() */
 	if (unlikely(bp->hw.bp_next_value))
@@ -120,13 +128,11 @@ static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cp
 		__perf_event_disable(bp, cpuctx, ctx, NULL);
 	if (bp->sigtrap)
 		perf_sigtrap_modify(bp, off);
-	if (off) {
-		for_each_sibling_event(sibling, bp)
-			perf_sigtrap_drop(sibling);
-	}
 	set_or_reinstall(bp, change);
-	if (off)
+	if (off) {
+		drop_signals_of_siblings(bp);
 		return;
+	}
 	perf_process_lift_limit(bp);
 	enable(bp, cpuctx, ctx);
 }
@@ -366,10 +372,17 @@ static noinline int refuse(struct perf_event *event, const struct perf_event_att
 	return bp_parse(event, attr, &hw) ?: -EINVAL;
 }
 
-static void lock_family(struct perf_event *event, const struct perf_event_attr *attr)
+static __always_inline bool is_off(const struct perf_event *event)
 {
-	if (!attr->disabled && (READ_ONCE(event->state) < PERF_EVENT_STATE_INACTIVE ||
-				perf_process_is_over(event)))
+	return READ_ONCE(event->state) < PERF_EVENT_STATE_INACTIVE ||
+	       (perf_process_used() && perf_process_is_over(event));
+}
+
+/* Row modify_self_type of the benchmark: 1 % */
+static __always_inline void lock_family(struct perf_event *event,
+					const struct perf_event_attr *attr)
+{
+	if (unlikely(is_off(event)) && !attr->disabled)
 		perf_event_enabling(event);
 	mutex_lock(&event->child_mutex);
 }
