@@ -235,6 +235,7 @@ FIXTURE(traced)
 {
 	struct perf_event_attr attr;
 	pid_t pid;
+	int missed;
 };
 
 FIXTURE_VARIANT(traced)
@@ -273,6 +274,9 @@ FIXTURE_TEARDOWN(traced)
 	bp_teardown(_metadata);
 }
 
+/* Of all runs of a test */
+#define MAX_MISSED	3
+
 /* Compares runs with the event with one without it. The event survives the first of them. */
 static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(traced) *self, int sequence,
 		    enum mode mode)
@@ -280,8 +284,6 @@ static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(traced) *sel
 	struct run without = run_code(self->pid, sequence, mode), with;
 	/* Where a hit comes before the access, a handler returns to it, and it is hit again. */
 	bool repeats = mode == FAULT && !BP_AFTER_ACCESS;
-	/* After an interrupt TCG does not report the next instruction. */
-	bool may_miss = BP_X86 && bp_emulated();
 	long long count;
 	int fd;
 
@@ -292,7 +294,7 @@ static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(traced) *sel
 
 	fd = bp_open(&self->attr, self->pid, -1);
 	ASSERT_GE(fd, 0);
-	for (int hits = 1; hits <= 2; hits++) {
+	for (int hits = 1, missed = 0; hits <= 2; hits++) {
 		with = run_code(self->pid, sequence, mode);
 		ASSERT_TRUE(is_same_run(&without, &with)) {
 			TH_LOG("sequence %d, run %d", sequence, hits);
@@ -300,8 +302,13 @@ static void compare(struct __test_metadata *_metadata, FIXTURE_DATA(traced) *sel
 			print_run(_metadata, "with the event", &with);
 		}
 		count = bp_count(fd);
-		ASSERT_TRUE(count == hits || (repeats && count > hits) ||
-			    (may_miss && count < hits)) {
+		/* After an interrupt TCG does not report the next instruction. */
+		if (BP_X86 && bp_emulated() && count == hits - missed - 1 &&
+		    self->missed < MAX_MISSED) {
+			self->missed++;
+			missed++;
+		}
+		ASSERT_TRUE(count == hits - missed || (repeats && count > hits)) {
 			TH_LOG("sequence %d: %lld hits in %d runs", sequence, count, hits);
 		}
 	}
