@@ -198,7 +198,7 @@ static void *count_on_second_cpu(void *mem)
 }
 
 /* Each store is a change. A look when the event is on already would take one of them. */
-TEST_F(enable, member_loses_no_change_when_its_leader_is_closed)
+TEST_F(value, member_loses_no_change_when_its_leader_is_closed)
 {
 	struct perf_event_attr attr = bp_attr_w(self->mem + 64, 4);
 	pthread_t thread;
@@ -210,7 +210,7 @@ TEST_F(enable, member_loses_no_change_when_its_leader_is_closed)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, count_on_second_cpu, self->mem));
 	attr.config = BP_PROCESS;
 	attr.disabled = 1;
-	self->attr.config |= BP_PROCESS;
+	self->attr.config = CHANGED | BP_PROCESS;
 	for (int i = 0; i < 60; i++) {
 		leader = bp_open(&attr, 0, -1);
 		ASSERT_GE(leader, 0);
