@@ -16,8 +16,8 @@
  *
  * and in its own files flush_ptrace_hw_breakpoint(). For each hit it calls
  * perf_bp_event() or perf_bp_event_at(), and if it steps over the access of a hit
- * perf_sigtrap_stepped(). It calls nothing else of the generic layer; its code for ptrace and for the kernel debugger is a client of the
- * API.
+ * perf_sigtrap_stepped(). It calls nothing else of the generic layer; its code
+ * for ptrace and for the kernel debugger is a client of the API.
  *
  * The rest is optional. An architecture that implements one of the following
  * defines a macro of the same name; the defaults are below.

@@ -105,15 +105,6 @@ static void enable(struct perf_event *bp, struct perf_cpu_context *cpuctx,
 	__perf_event_enable(bp, cpuctx, ctx, NULL);
 }
 
-/* The other members of a group stop with their leader. */
-static noinline void drop_signals_of_siblings(struct perf_event *bp)
-{
-	struct perf_event *sibling;
-
-	for_each_sibling_event(sibling, bp)
-		perf_sigtrap_drop(sibling);
-}
-
 /* Under ctx->lock, on the CPU of @bp if it is active; @cpuctx is NULL if @ctx is not */
 static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cpuctx,
 			      struct perf_event_context *ctx, void *info)
@@ -126,13 +117,13 @@ static void change_in_context(struct perf_event *bp, struct perf_cpu_context *cp
 		swap(bp->hw.bp_value, bp->hw.bp_next_value);
 	if (off || change->resched)
 		__perf_event_disable(bp, cpuctx, ctx, NULL);
+	if (off)
+		perf_sigtrap_drop_group(bp);
 	if (bp->sigtrap)
-		perf_sigtrap_modify(bp, off);
+		perf_sigtrap_modify(bp);
 	set_or_reinstall(bp, change);
-	if (off) {
-		drop_signals_of_siblings(bp);
+	if (off)
 		return;
-	}
 	perf_process_lift_limit(bp);
 	enable(bp, cpuctx, ctx);
 }
@@ -317,9 +308,12 @@ static void change_child(struct perf_event *bp, struct bp_change *change)
 /* Looks at the object before an event is armed for it: what is written meanwhile is told. */
 static int prepare_value(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	if (attr->bp_addr == event->attr.bp_addr && attr->bp_len == event->attr.bp_len)
-		return 0;
-	return bp_value_prepare(event, attr);
+	if (attr->bp_addr != event->attr.bp_addr || attr->bp_len != event->attr.bp_len)
+		return bp_value_prepare(event, attr);
+	/* Its hits are dropped: see lock_family() for an event that is off. */
+	if (!attr->disabled && perf_process_is_over(event))
+		bp_value_enabling(event);
+	return 0;
 }
 
 static int change_family(struct perf_event *event, struct bp_change *change)
@@ -340,28 +334,40 @@ static int change_family(struct perf_event *event, struct bp_change *change)
 	return 0;
 }
 
-static int modify(struct perf_event *event, const struct perf_event_attr *attr)
+static int modify_plain(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	bool valued = event->hw.bp_value;
 	/* Rows modify_* of the benchmark, with the loop of same_fixed(): 14 % */
 	struct bp_change change __uninitialized;
 	int err;
 
-	lockdep_assert_held(&event->child_mutex);
-
 	init_change(&change, attr);
-	err = unlikely(valued) ? bp_parse(event, attr, &change.hw) :
-				 bp_parse_again(event, attr, &change.hw);
+	err = bp_parse_again(event, attr, &change.hw);
 	if (!err && !bp_can_change())
 		err = check_children(event, attr);
-	if (!err && unlikely(valued))
-		err = prepare_value(event, attr);
+
+	return err ?: change_family(event, &change);
+}
+
+static noinline int modify_valued(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	struct arch_hw_breakpoint hw = { };
+	int err;
+
+	/* bp_parse_again() does not check what an event with values may watch. */
+	err = bp_parse(event, attr, &hw) ?: prepare_value(event, attr);
 	if (!err)
-		err = change_family(event, &change);
-	if (unlikely(valued))
-		bp_value_finish(event);
+		err = modify_plain(event, attr);
+	bp_value_finish(event);
 
 	return err;
+}
+
+static int modify(struct perf_event *event, const struct perf_event_attr *attr)
+{
+	lockdep_assert_held(&event->child_mutex);
+
+	return unlikely(event->hw.bp_value) ? modify_valued(event, attr) :
+					      modify_plain(event, attr);
 }
 
 /* The error of open has precedence, as it is for attributes that can change. */
@@ -372,17 +378,11 @@ static noinline int refuse(struct perf_event *event, const struct perf_event_att
 	return bp_parse(event, attr, &hw) ?: -EINVAL;
 }
 
-static __always_inline bool is_off(const struct perf_event *event)
-{
-	return READ_ONCE(event->state) < PERF_EVENT_STATE_INACTIVE ||
-	       (perf_process_used() && perf_process_is_over(event));
-}
-
 /* Row modify_self_type of the benchmark: 1 % */
 static __always_inline void lock_family(struct perf_event *event,
 					const struct perf_event_attr *attr)
 {
-	if (unlikely(is_off(event)) && !attr->disabled)
+	if (unlikely(data_race(event->state) < PERF_EVENT_STATE_INACTIVE) && !attr->disabled)
 		perf_event_enabling(event);
 	mutex_lock(&event->child_mutex);
 }

@@ -162,8 +162,8 @@ int bp_slots_try_reserve(struct bp_slots *bs, struct bp_claim *claim,
  * bp_slots_change_all - change the class or weight of several claims or of none
  * @bs: the accounting
  * @next: returns the claim after @claim, or the first claim for NULL; called several
- *	times, with interrupts off if the class changes or the claims have no domain. Claims that are not held are
- *	skipped
+ *	times, with interrupts off if the class changes or the claims have no domain.
+ *	Claims that are not held are skipped
  * @arg: for @next
  * @old: class and weight of each of the claims
  * @new: new class and weight of all of them; @new->flexible is that of @old

@@ -178,8 +178,8 @@ void bp_value_open(struct perf_event *bp, const struct perf_event_context *ctx);
  * bp_value_enabling - look at the object of an event that is about to be enabled
  * @bp: the event. Its children are about to be enabled, too
  *
- * No event may have looked at the object since @bp was disabled. If another one does, there is
- * no look: its next hit tells what has changed.
+ * There is no look if another event that is enabled has the chain: its next hit tells what has
+ * changed.
  *
  * Context: Process context; ctx->mutex and child_mutex of @bp held.
  */

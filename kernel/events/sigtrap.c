@@ -283,14 +283,21 @@ void __perf_sigtrap_drop(struct perf_event *event)
 	WRITE_ONCE(event->sigtrap->dropped, event->sigtrap->dropped + 1);
 }
 
+void perf_sigtrap_drop_group(struct perf_event *event)
+{
+	struct perf_event *sibling;
+
+	perf_sigtrap_drop(event);
+	for_each_sibling_event(sibling, event)
+		perf_sigtrap_drop(sibling);
+}
+
 /*
  * The address of a hit that waits is stale after a modify. Any other hit is sent before the
  * thread returns to user mode, as if that had been before the modify.
  */
-void perf_sigtrap_modify(struct perf_event *event, bool off)
+void perf_sigtrap_modify(struct perf_event *event)
 {
-	if (off)
-		__perf_sigtrap_drop(event);
 	WRITE_ONCE(event->sigtrap->modified, event->sigtrap->modified + 1);
 }
 
