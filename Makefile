@@ -373,7 +373,8 @@ help-all:
 #:                and test each; what passed is not repeated
 #: make arm64     cross-build before and after the layer is replaced, and the end
 #: make matrix    build, boot and test other x86 kernels, such as 32-bit, one CPU, PREEMPT_RT
-#:                and KCSAN; compile with clang and for allmodconfig; ends with a table;
+#:                and KCSAN; compile with clang, for allmodconfig, and for arm, powerpc and
+#:                sh; ends with a table;
 #:                ROWS="i386 rt": some of them; COMPILE=1: only the files of the series
 #: make clean     remove what was built; distclean: the kernel tree, too
 #:
