@@ -503,6 +503,8 @@ static void a_hit_has_the_address_that_was_hit(struct kunit *test)
 	int i;
 
 	require_repoint(test);
+	if (!IS_ENABLED(CONFIG_KPROBES))
+		kunit_skip(test, "instructions of the kernel cannot be watched without kprobes");
 	bp_test_run_on(test, bp_test_first_cpu());
 	for (i = 0; i < 2; i++) {
 		p.set[i] = bp_test_keep_set(test, register_wide_hw_breakpoint(&attr,

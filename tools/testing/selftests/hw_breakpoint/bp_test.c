@@ -712,6 +712,11 @@ void *bp_ksym(const char *name)
 	return find_ksym(name, &ksym) ? (void *)ksym.start : NULL;
 }
 
+bool bp_can_watch_kernel_code(void)
+{
+	return !BP_X86 || bp_ksym("register_kprobe");
+}
+
 bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end)
 {
 	struct ksym ksym;

@@ -180,7 +180,7 @@ void bp_unpin(void);
 			SKIP(return, "needs root");			\
 	} while (0)
 
-/* @has: one of the constants of bp_arch.h */
+/* @has: a constant of bp_arch.h, or what this kernel can do */
 #define BP_NEED(has, why_not)						\
 	do {								\
 		if (!(has))						\
@@ -272,6 +272,9 @@ void *bp_map_shared(void);
 
 /* The address of a kernel symbol, or NULL. */
 void *bp_ksym(const char *name);
+
+/* Whether root may watch instructions of the kernel. x86 refuses it without kprobes. */
+bool bp_can_watch_kernel_code(void);
 
 /* The addresses from a symbol, which is not that of a module, to the next one. */
 bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end);

@@ -638,6 +638,7 @@ TEST_F(count, kernel_instruction_counts_for_root)
 
 	BP_NEED_ROOT();
 	BP_NEED(BP_TASK_IN_KERNEL, "a task cannot watch kernel addresses");
+	BP_NEED(bp_can_watch_kernel_code(), "needs kprobes");
 	addr = bp_ksym(BP_SYSCALL("getppid"));
 	if (!addr)
 		SKIP(return, "getppid is not in /proc/kallsyms");

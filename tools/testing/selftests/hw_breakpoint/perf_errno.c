@@ -514,7 +514,9 @@ FIXTURE_SETUP(permission)
 	self->cpu = variant->of == OF_CPU ? cpus.cpu[0] : -1;
 	self->err = variant->err;
 	/* No permission is asked for where no task can watch such an address. */
-	if (!BP_TASK_IN_KERNEL && self->err == EPERM)
+	if (self->err == EPERM &&
+	    (!BP_TASK_IN_KERNEL ||
+	     (self->attr.bp_type == HW_BREAKPOINT_X && !bp_can_watch_kernel_code())))
 		self->err = EINVAL;
 }
 
@@ -712,6 +714,8 @@ FIXTURE_SETUP(kernel)
 		addr = (unsigned long)bp_ksym(variant->symbol);
 	if (!addr)
 		SKIP(return, "%s is not in /proc/kallsyms", variant->symbol);
+	if (variant->insn)
+		BP_NEED(bp_can_watch_kernel_code(), "needs kprobes");
 	self->attr = variant->insn ? bp_attr_x((void *)addr) : bp_attr_w((void *)addr, 4);
 	self->attr.exclude_kernel = 0;
 	self->cpus = bp_online_cpus();
@@ -836,6 +840,9 @@ FIXTURE_SETUP(call)
 {
 	struct perf_event_attr attr = bp_attr_w(mem, 4);
 
+	if (variant->cmd == PERF_EVENT_IOC_SET_BPF || variant->cmd == PERF_EVENT_IOC_QUERY_BPF)
+		BP_NEED(syscall(__NR_bpf, -1, NULL, 0) == -1 && errno != ENOSYS,
+			"needs BPF programs");
 	attr.sample_period = variant->sample_period;
 	self->fd = bp_open(&attr, 0, -1);
 	ASSERT_LE(0, self->fd);
