@@ -67,10 +67,7 @@ static bool has_only_handler(const struct perf_event *bp)
 static __always_inline void sample(struct perf_event *bp, u64 addr, struct pt_regs *regs,
 				   bool only, struct perf_raw_record *raw)
 {
-	/*
-	 * perf reads the other fields only after it has set them. Rows hit_sample and
-	 * getppid_watch_event of the benchmark: 4 %
-	 */
+	/* perf reads the other fields only after it has set them. */
 	struct perf_sample_data data __uninitialized;
 	struct hw_perf_event *hwc = &bp->hw;
 

@@ -336,7 +336,6 @@ static int change_family(struct perf_event *event, struct bp_change *change)
 
 static int modify_plain(struct perf_event *event, const struct perf_event_attr *attr)
 {
-	/* Rows modify_* of the benchmark, with the loop of same_fixed(): 14 % */
 	struct bp_change change __uninitialized;
 	int err;
 
@@ -378,7 +377,6 @@ static noinline int refuse(struct perf_event *event, const struct perf_event_att
 	return bp_parse(event, attr, &hw) ?: -EINVAL;
 }
 
-/* Row modify_self_type of the benchmark: 1 % */
 static __always_inline void lock_family(struct perf_event *event,
 					const struct perf_event_attr *attr)
 {

@@ -499,7 +499,7 @@ static void account_domain(struct bp_slots *bs, struct bp_claim *claim, bool add
 	lockdep_assert_held(&shard->lock);
 	lockdep_assert_held(&domain->lock);
 
-	/* Rows open_close_* and thread_inherits_* of the benchmark: 4 % */
+	/* Most claims are of one thread, and for any CPU. */
 	if (likely(!parent && cpu < 0 && !is_bound(domain))) {
 		move_level(bs, shard, claim, -1, add);
 		return;

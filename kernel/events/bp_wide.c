@@ -849,9 +849,6 @@ static int bp_wide_cpu_online(unsigned int cpu)
 	}
 	mutex_unlock(&bp_wide_mutex);
 
-	/* Schedule the breakpoints of this CPU that stayed open meanwhile. */
-	perf_event_cpu_returns();
-
 	if (err) {
 		pr_err("CPU%u: cannot add kernel-wide breakpoint: %pe\n", cpu,
 		       ERR_PTR(err));

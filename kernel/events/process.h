@@ -18,9 +18,10 @@
  * switch to a thread of the process looks for events, and schedules them in before that
  * thread runs.  All threads share the signal_struct, so it does not matter when a thread
  * was created.  Only a CPU on which the process runs gets an IPI, at open as at any other
- * change, see perf_process_install() of core.c: an event for a CPU that is idle, offline
- * or runs another process is changed under the lock of its context, and no user of the CPU
- * waits for a mutex of the process.
+ * change, see perf_process_install(): an event for a CPU that is idle, offline or runs
+ * another process is changed under the lock of its context, and no user of the CPU waits
+ * for a mutex of the process.  The exception is the first event of all processes: the hook
+ * is patched into the text of the scheduler.
  *
  * The number of events is bounded by open files alone.  Only code acting for the process
  * walks them.
@@ -65,10 +66,10 @@
  * If E has not seen A, B sees D. If it has, the thread takes the mutex first, and B sees
  * D, or last, and F sees C.
  *
- * Locking: exec_update_lock, perf_process::mutex, ctx->mutex, child_mutex. On a CPU the
- * ctx->lock of the CPU, of the process and of the task, in this order. The members of a
- * family change under perf_process::mutex only, before the head gets a file or after its
- * file is closed.
+ * Locking: exec_update_lock, perf_process::mutex, perf_event_mutex of a thread for its queue
+ * of signals, or ctx->mutex and child_mutex. On a CPU the ctx->lock of the CPU, of the
+ * process and of the task, in this order. The members of a family change under
+ * perf_process::mutex only, before the head gets a file or after its file is closed.
  */
 #ifndef _KERNEL_EVENTS_PROCESS_H
 #define _KERNEL_EVENTS_PROCESS_H

@@ -35,9 +35,10 @@
  *	unlock					E: add the thread to the list
  *	C: allocate for all threads		unlock
  *
- * Locking: perf_event_mutex of a task protects its pointer to the queue. Contexts of tasks
- * that have hits due are not swapped: an event drops its hits when a task with its context
- * exits.
+ * Locking: perf_event_mutex of a task protects its pointer to the queue. exec removes the
+ * queue under exec_update_lock instead, which perf_event_open() holds, and exit after it has
+ * had the mutex with PF_EXITING set. Contexts of tasks that have hits due are not swapped: an
+ * event drops its hits when a task with its context exits.
  */
 
 #include <linux/cleanup.h>

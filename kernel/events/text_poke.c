@@ -229,11 +229,8 @@ static const struct attribute_group *kernel_text_groups[] = {
 /* The events count nothing: they exist for the records in their buffers. */
 static struct pmu perf_kernel_text = {
 	.task_ctx_nr	= perf_sw_context,
-	/*
-	 * A CPU that comes online runs text before an event could be opened for it.
-	 * perf_event_cpu_returns() is called for breakpoints.
-	 */
-	.capabilities	= IS_ENABLED(CONFIG_HAVE_HW_BREAKPOINT) ? PERF_PMU_CAP_KEEP_OFFLINE : 0,
+	/* A CPU that comes online runs text before an event could be opened for it. */
+	.capabilities	= PERF_PMU_CAP_KEEP_OFFLINE,
 	.attr_groups	= kernel_text_groups,
 	.event_init	= kernel_text_event_init,
 	.add		= kernel_text_add,

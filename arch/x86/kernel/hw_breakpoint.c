@@ -397,7 +397,7 @@ static __always_inline unsigned long load_slot(struct cpu_regs *regs, int slot,
 	return dr7_bits(slot, hw->ctl);
 }
 
-/* Unrolled, because instructions encode the register number. Row switch_4: 1.2 % */
+/* Unrolled, because instructions encode the register number. */
 static __always_inline unsigned long load_slots(struct cpu_regs *regs,
 						const struct bp_wants *wanted,
 						unsigned int slots, bool suspended)
