@@ -111,6 +111,7 @@ static bool overlaps_entry_data(unsigned long addr, unsigned long end, int cpu)
  */
 static bool overlaps_entry(unsigned long addr, unsigned long end)
 {
+	const void *verw_sel = &x86_verw_sel;
 	int cpu;
 
 	if (overlaps(addr, end, (void *)CPU_ENTRY_AREA_BASE, CPU_ENTRY_AREA_MAP_SIZE))
@@ -118,8 +119,9 @@ static bool overlaps_entry(unsigned long addr, unsigned long end)
 	/* MSR value of the branch prediction barrier on entry */
 	if (overlaps(addr, end, &x86_pred_cmd, sizeof(x86_pred_cmd)))
 		return true;
-	/* Operand of VERW on exit */
-	if (overlaps(addr, end, &x86_verw_sel, sizeof(x86_verw_sel)))
+	/* Operand of VERW on exit. It is in text: objtool must not see a pointer to its end. */
+	OPTIMIZER_HIDE_VAR(verw_sel);
+	if (overlaps(addr, end, verw_sel, sizeof(x86_verw_sel)))
 		return true;
 	/* Offsets of the per-CPU areas */
 #ifdef CONFIG_SMP
