@@ -18,7 +18,7 @@ struct world {
 	u8 old_again[MAX_LEN], new_again[MAX_LEN];
 };
 
-static void split(struct kunit *test, struct world *w, size_t old_len, size_t new_len)
+static void split_change(struct kunit *test, struct world *w, size_t old_len, size_t new_len)
 {
 	struct text_poke piece, rest = {
 		.addr	 = SOMEWHERE,
@@ -96,7 +96,7 @@ static void all_lengths_of_instructions_fit(struct kunit *test)
 
 	for (old_len = 0; old_len <= 16; old_len++) {
 		for (new_len = 0; new_len <= 16; new_len++)
-			split(test, w, old_len, new_len);
+			split_change(test, w, old_len, new_len);
 	}
 }
 
@@ -110,9 +110,9 @@ static void long_change_is_split_into_several_records(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(len); i++) {
-		split(test, w, len[i], len[i]);
-		split(test, w, 0, len[i]);
-		split(test, w, len[i], 0);
+		split_change(test, w, len[i], len[i]);
+		split_change(test, w, 0, len[i]);
+		split_change(test, w, len[i], 0);
 	}
 }
 
