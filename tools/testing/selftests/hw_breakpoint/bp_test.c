@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Helpers that all breakpoint tests share: see bp_test.h.
- */
+/* Helpers that all breakpoint tests share: see bp_test.h. */
 #define BP_NO_TESTS
 #include <linux/capability.h>
 #include <elf.h>
@@ -710,11 +708,6 @@ void *bp_ksym(const char *name)
 	struct ksym ksym;
 
 	return find_ksym(name, &ksym) ? (void *)ksym.start : NULL;
-}
-
-bool bp_can_watch_kernel_code(void)
-{
-	return !BP_X86 || bp_ksym("register_kprobe");
 }
 
 bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end)

@@ -2,11 +2,10 @@
 /*
  * Helpers that all breakpoint tests share.
  *
- * Every test runs in a process of its own and ends in bp_teardown(). This closes what
- * the test has left open and then asserts a postcondition of all tests: every
- * breakpoint register is available again, for this task and on each CPU. A CPU can only
- * be filled up if no task has a claim there, not even one that has exited, so the check
- * covers the whole machine.
+ * Every test runs in a process of its own and ends in bp_teardown(). This closes what the test
+ * has left open and asserts a postcondition of all tests: every breakpoint register is available
+ * again, for this task and on each CPU. A CPU can only be filled up if no task has a claim there,
+ * not even one that has exited, so the check covers the whole machine.
  */
 #ifndef BP_TEST_H
 #define BP_TEST_H
@@ -273,8 +272,8 @@ void *bp_map_shared(void);
 /* The address of a kernel symbol, or NULL. */
 void *bp_ksym(const char *name);
 
-/* Whether root may watch instructions of the kernel. x86 refuses it without kprobes. */
-bool bp_can_watch_kernel_code(void);
+/* May root watch instructions of the kernel? x86 refuses it without kprobes. */
+#define bp_can_watch_kernel_code()	(!BP_X86 || bp_ksym("register_kprobe"))
 
 /* The addresses from a symbol, which is not that of a module, to the next one. */
 bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end);

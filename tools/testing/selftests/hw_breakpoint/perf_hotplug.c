@@ -73,7 +73,8 @@ TEST_F(hotplug, cpu_that_is_being_prepared_refuses_an_event)
 	char path[64], state[16];
 	int prepared = state_of("perf:prepare");
 
-	ASSERT_LT(0, prepared);
+	if (prepared < 0)
+		SKIP(return, "this kernel does not prepare perf for a CPU");
 	ASSERT_EQ(0, bp_cpu_online(self->cpu, false));
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/hotplug/target", self->cpu);
 	snprintf(state, sizeof(state), "%d", prepared);
