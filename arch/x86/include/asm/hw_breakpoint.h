@@ -156,7 +156,7 @@ void hw_breakpoint_debugger_enter(void);
  */
 unsigned int hw_breakpoint_debugger_leave(void);
 
-/* Reads virtual debug register @n of a traced task that is stopped; 0 for one that does not exist */
+/* Reads virtual debug register @n of a traced task that is stopped; 0 if it does not exist */
 unsigned long ptrace_get_debugreg(struct task_struct *tsk, int n);
 
 /*
