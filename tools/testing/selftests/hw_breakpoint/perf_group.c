@@ -554,7 +554,7 @@ static int open_without_files(void *arg)
 	struct perf_event_attr *attr = arg;
 	int leader = bp_open(attr, 0, -1);
 
-	if (leader < 0 || bp_write_file(FILE_MAX, "1") || bp_become_nobody())
+	if (leader < 0 || bp_write_file(FILE_MAX, "0") || bp_become_nobody())
 		return 255;
 	attr->aux_output = 1;
 	return -bp_open_group(attr, 0, -1, leader, 0);
