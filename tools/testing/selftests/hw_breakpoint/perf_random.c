@@ -571,12 +571,9 @@ static void do_close(FIXTURE_DATA(random) *self, struct event *e)
 	note(self, "close %d", n);
 	if (m->ring[n].owner != NONE)
 		unmap(self, n);
+	model_end_group(m, e);
 	close(e->fd);
 	e->fd = -1;
-	for_each_event(m, member) {
-		if (member->leader == n)
-			member->leader = NONE;
-	}
 }
 
 static void do_duplicate(FIXTURE_DATA(random) *self, struct event *e)

@@ -259,6 +259,8 @@ void model_access(struct model *m, int t, const struct access *a);
 void model_call(struct model *m, int t, unsigned int times);
 void model_enable(struct model *m, struct event *e);
 void model_look(struct model *m, struct event *e);
+/* The members of the group become single events. */
+void model_end_group(struct model *m, struct event *leader);
 void model_clone(struct model *m, int from, int t, enum kind_of_task kind);
 void model_exit(struct model *m, int t);
 void model_exec(struct model *m, int t);

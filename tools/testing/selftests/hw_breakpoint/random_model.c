@@ -317,11 +317,32 @@ void model_look(struct model *m, struct event *e)
 	look(m, e, false);
 }
 
+/* The members of a group look when the leader that kept them out no longer does. */
+static void members_look(struct model *m, const struct event *leader)
+{
+	if (leader->enabled)
+		return;
+	for_each_event(m, e) {
+		if (e->leader == leader - m->event)
+			look(m, e, true);
+	}
+}
+
 void model_enable(struct model *m, struct event *e)
 {
-	if (!e->enabled)
+	if (!is_enabled(m, e))
 		look(m, e, true);
+	members_look(m, e);
 	e->enabled = true;
+}
+
+void model_end_group(struct model *m, struct event *leader)
+{
+	members_look(m, leader);
+	for_each_event(m, e) {
+		if (e->leader == leader - m->event)
+			e->leader = NONE;
+	}
 }
 
 /* ---- Tasks ---- */
@@ -376,14 +397,6 @@ void model_clone(struct model *m, int from, int t, enum kind_of_task kind)
 		if (e->scope == OF_TASK && e->attr.inherit && (e->tasks & (1U << from)) &&
 		    (!e->attr.inherit_thread || kind == THREAD))
 			e->tasks |= 1U << t;
-	}
-}
-
-static void detach_from_leader(struct model *m, struct event *leader)
-{
-	for_each_event(m, e) {
-		if (e->leader == leader - m->event)
-			e->leader = NONE;
 	}
 }
 
@@ -444,7 +457,7 @@ void model_exec(struct model *m, int t)
 		else
 			e->ended = true;
 		if (!event_is_alive(m, e))
-			detach_from_leader(m, e);
+			model_end_group(m, e);
 	}
 }
 
