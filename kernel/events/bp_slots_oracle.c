@@ -264,9 +264,8 @@ static void compare_links(struct world *w)
 			struct bp_claim *claim;
 
 			claim = rb_entry(node, struct bp_claim, node);
-			oracle_check(w, claim->held &&
-			     claim->domain == nth_domain(w, domain),
-			     "linked claim belongs to the domain", domain);
+			oracle_check(w, claim->held && claim->domain == nth_domain(w, domain),
+				     "linked claim belongs to the domain", domain);
 			oracle_check(w, claim->cpu >= cpu,
 				     "linked claims are in order", domain);
 			cpu = claim->cpu;

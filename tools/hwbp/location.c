@@ -230,7 +230,9 @@ static void finish(struct location *loc, const struct watch_options *opt, const 
 static void check_function(const struct expression *expr, const struct spec *spec,
 			   enum access access)
 {
-	if (expr->value.symbol && expr->value.symbol->type == STT_FUNC && access != ACCESS_X && !spec->len)
+	const struct symbol *symbol = expr->value.symbol;
+
+	if (symbol && symbol->type == STT_FUNC && access != ACCESS_X && !spec->len)
 		die("'%s' is a function: watch its execution with -x", spec->expression);
 }
 

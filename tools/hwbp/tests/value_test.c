@@ -132,7 +132,8 @@ static void find(const char *place)
 	}
 	loc = (struct location){
 		.address = value->address,
-		.len = value->bit_size ? (value->bit_offset + value->bit_size + 7) / 8 : value->size,
+		.len = value->bit_size ? (value->bit_offset + value->bit_size + 7) / 8 :
+					 value->size,
 		.text = place,
 		.type = value->type,
 		.bit_offset = value->bit_offset,

@@ -71,7 +71,8 @@ gdb_agrees()
 	ROWS=$tmp/rows LANGUAGE=$1 gdb -q -batch -nx -ex "set debuginfod enabled off" -p "$threads" \
 		-x "$programs/names_gdb.py" 2>"$tmp/gdb.err" | awk -F '	' 'NF == 5' >"$tmp/gdb"
 	# gdb knows some names less than hwbp: those of LTO, say.
-	grep -vxFf "$tmp/rows" "$tmp/gdb" | grep -v "$2" >"$tmp/diff" && complain "gdb: $(cat "$tmp/diff")"
+	grep -vxFf "$tmp/rows" "$tmp/gdb" | grep -v "$2" >"$tmp/diff" &&
+		complain "gdb: $(cat "$tmp/diff")"
 	rows=$(awk -F '	' '$5 != ""' "$tmp/rows" | wc -l)
 	[ "$(wc -l <"$tmp/gdb")" -ge $((rows * 3 / 4)) ] ||
 		complain "gdb knows few of $rows rows: $(cat "$tmp/gdb" "$tmp/gdb.err")"
@@ -82,7 +83,8 @@ names_are_found()
 {
 	names_start "$1" || return
 	fits='($3 == 1 || $3 == 2 || $3 == 4 || $3 == 8 || $3 <= max)'
-	awk -F '	' -v max="$max_length" "\$3 != \"x\" && \$4 == \"\" && $fits" "$tmp/rows" >"$tmp/some"
+	data='$3 != "x" && $4 == ""'
+	awk -F '	' -v max="$max_length" "$data && $fits" "$tmp/rows" >"$tmp/some"
 	[ -s "$tmp/some" ] || complain "no rows"
 	places_are_found "" "$threads"
 	awk -F '	' '$3 == "x"' "$tmp/rows" >"$tmp/some"
@@ -90,7 +92,7 @@ names_are_found()
 	tid=$(awk -F '	' '$4 != "" { print $4; exit }' "$tmp/rows")
 	awk -F '	' '$4 != ""' "$tmp/rows" >"$tmp/some"
 	places_are_found "" "$tid"
-	awk -F '	' -v max="$max_length" "\$3 != \"x\" && \$4 == \"\" && !$fits" "$tmp/rows" >"$tmp/some"
+	awk -F '	' -v max="$max_length" "$data && !$fits" "$tmp/rows" >"$tmp/some"
 	long_places_are_refused
 	gdb_agrees "$2" "${3:-^$}"
 	names_finish

@@ -116,8 +116,8 @@ test_json_of_text()
 	status_is 0
 	json_has "$report" ""
 	json_has "$report" change time cpu address symbol old new old_insn new_insn
-	equal "$(sed -n 's/.*"symbol": "'$probed'".*"old_insn": "\(.*\)", "new_insn": "\(.*\)"}/\1 -> \2/p' "$report" |
-		 sed 's/call ftrace_[a-z]*/call HOOK/' | xargs)" \
+	equal "$(sed -n '/.*"symbol": "'$probed'"/s/.*"old_insn": "\(.*\)", "new_insn": "\(.*\)"}/\1 -> \2/p' \
+		     "$report" | sed 's/call ftrace_[a-z]*/call HOOK/' | xargs)" \
 	      "nop -> ftrace: call HOOK ftrace: call HOOK -> nop" "meaning"
 	json_has "$report" symbol symbol changes
 	json_has "$report" end changes new gone registered unregistered lost
@@ -176,7 +176,8 @@ test_text_as_instructions()
 	echo 0 >events/sched/sched_waking/enable
 	END
 	status_is 0
-	grep " $probed[+]" "$report" | sed 's/.* \([^ ]* -> \)/\1/; s/ftrace_[a-z]*\( [[][a-z_]*[]]\)*/HOOK/' >"$tmp/lines"
+	grep " $probed[+]" "$report" |
+		sed 's/.* \([^ ]* -> \)/\1/; s/ftrace_[a-z]*\( [[][a-z_]*[]]\)*/HOOK/' >"$tmp/lines"
 	equal "$(grep -c "^[0-9a-f][0-9a-f] -> int3$" "$tmp/lines")" 1 "probe"
 	equal "$(grep -c "^nop -> ftrace: call HOOK$" "$tmp/lines")" 1 "call"
 	# The static key of a tracepoint
@@ -186,7 +187,8 @@ test_text_as_instructions()
 	$(set_tracer $probed)
 	$clear_tracer
 	END
-	grep -q " [0-9a-f]\{10\} -> e8[0-9a-f]\{8\}  (nop -> ftrace: call ftrace_[a-z]*\( [[][a-z_]*[]]\)*)$" "$report" ||
+	hook='ftrace_[a-z]*\( [[][a-z_]*[]]\)*'
+	grep -q " [0-9a-f]\{10\} -> e8[0-9a-f]\{8\}  (nop -> ftrace: call $hook)$" "$report" ||
 		complain "$(cat "$report")"
 }
 
@@ -686,9 +688,9 @@ test_trace_ends_an_object_in_time()
 	can_trace_objects || return
 	trace_start --object "object_alloc:ptr if id == 7" --timeout 10ms w+8:8
 	echo 100 >$corrupt
+	trigger=$tracing/instances/hwbp_$traced/events/$module/object_alloc/trigger
 	for _ in $(seq 100); do
-		grep -q "expired: 1" "$tracing/instances/hwbp_$traced/events/$module/object_alloc/trigger" &&
-			break
+		grep -q "expired: 1" "$trigger" && break
 		sleep 0.1
 	done
 	kill -TERM $watcher

@@ -795,7 +795,8 @@ static void do_access(struct __test_metadata *_metadata, FIXTURE_DATA(random) *s
 	}
 	a.addr &= ~(a.size - 1UL);
 	note(self, "%s of task %d on CPU %d: addr %lx size %u, %u times",
-	     a.by_kernel ? "system call" : a.is_load ? "load" : "store", t, a.cpu, a.addr & 0xfff, a.size, a.times);
+	     a.by_kernel ? "system call" : a.is_load ? "load" : "store", t, a.cpu, a.addr & 0xfff,
+	     a.size, a.times);
 	model_access(&self->m, t, &a);
 	EXPECT_EQ(0, order(self, t, ORDER_ACCESS, &a, 0));
 }

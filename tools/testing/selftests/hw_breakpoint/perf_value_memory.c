@@ -639,7 +639,8 @@ static int try(void *arg)
 }
 
 static const unsigned long long openers[] = {
-	0, 1ULL << CAP_PERFMON, 1ULL << CAP_SYS_PTRACE, 1ULL << CAP_PERFMON | 1ULL << CAP_SYS_PTRACE,
+	0, 1ULL << CAP_PERFMON, 1ULL << CAP_SYS_PTRACE,
+	1ULL << CAP_PERFMON | 1ULL << CAP_SYS_PTRACE,
 };
 
 /* True if the opener may read the memory of thread pid, or with @all of each thread */
