@@ -28,13 +28,13 @@ unexport STACK
 STACK :=
 endif
 ifneq ($(BASE),)
-ifneq ($(filter-out export dist tree,$(or $(MAKECMDGOALS),all)),)
-$(error BASE= is for make export, make dist and make tree)
+ifneq ($(filter-out export dist tree test out/$(BASE)/bzImage,$(or $(MAKECMDGOALS),all)),)
+$(error BASE= is for make export, make dist, make tree and make test)
 endif
 endif
 
 BIN := patches/bin
-QEMU := build/linux/tools/testing/selftests/hw_breakpoint/qemu
+QEMU := build/linux$(addprefix -,$(BASE))/tools/testing/selftests/hw_breakpoint/qemu
 PLAIN := $(QEMU)/plain.config
 DEBUG := $(PLAIN) $(QEMU)/debug.config
 OURS := $(QEMU)/ours.config $(EXTRA_CONFIG)
@@ -100,6 +100,13 @@ out/btf/bzImage: tree deps-btf
 out/kvm/bzImage: tree
 	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux build/obj/kvm $@ $(PLAIN) $(QEMU)/kvm.config $(OURS)
 
+# The kernel that BASE= names
+ifneq ($(BASE),)
+.PHONY: out/$(BASE)/bzImage
+out/$(BASE)/bzImage: tree
+	@LOCALVERSION=-hwbp $(STEP) $(BIN)/kernel build/linux-$(BASE) build/obj/linux-$(BASE) $@ $(PLAIN) $(OURS) $(QEMU)/linux-$(BASE).config
+endif
+
 base: out/base/bzImage
 out/base/bzImage: build/base-src
 	@$(STEP) $(BIN)/kernel build/base-src build/obj/base-plain $@ $(PLAIN) $(EXTRA_CONFIG)
@@ -156,9 +163,16 @@ endif
 forget-spent:
 	@rm -rf build/spent
 
+# The kernel that BASE= names runs the tests that are built for that of the series.
+ifneq ($(BASE),)
+test: forget-spent deps-test out/$(BASE)/bzImage
+	@$(MAKE) BASE= LINUX= root
+	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test-$(BASE) $(BASE)-$(or $(CPUS),4)
+else
 test: forget-spent deps-test $(foreach k,$(KERNELS),$(IMAGE_$k)) root
 	@$(if $(filter %-bochs,$(TESTS)),$(BIN)/deps bochs)
 	@VMS=$(VMS) $(WITH_QEMU) $(STEP) $(BIN)/test out/test $(TESTS)
+endif
 
 # The suites whose subject is the processor, in another emulator
 TESTS_BOCHS := $(foreach k,$(or $(KERNEL),plain),$k-bochs)
@@ -365,11 +379,12 @@ help-all:
 #: make export STACK=fixes   the mails of one stack; BASE=7.3: for that kernel, of Debian's
 #:                linux-source-7.3 or LINUX=; SEND=1: signed off by user.name and
 #:                user.email of git's configuration
+#: make test BASE=7.3   the tests on that kernel, plain, with 4 CPUs; ONLY= and SEED= as ever
 #: make dist      out/dist: the mails, one combined patch, checksums; BASE= as with export
 #: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series,
 #:                lines that the series takes back, the map of the selftests
 #: make docs      build the pages of the series with sphinx: out/docs/html
-#: make bisect    build each commit, boot and test the first and last; BOOT_ALL=1: boot
+#: make bisect    build each commit, boot and test the last of each stack; BOOT_ALL=1: boot
 #:                and test each; what passed is not repeated
 #: make arm64     cross-build before and after the layer is replaced, and the end
 #: make matrix    build, boot and test other x86 kernels, such as 32-bit, one CPU, PREEMPT_RT

@@ -99,7 +99,8 @@ REQUEST(kernel_x_without_kernel_mode, .type = HW_BREAKPOINT_X, .addr = KERNEL_HA
 
 ATTR(len_beyond_32_bits, EINVAL, attr->bp_len |= 1ULL << 32);
 ATTR(config_unknown_bit, EINVAL, attr->config = 1 << 5);
-ATTR(reserved_bit, EINVAL, attr->__reserved_1 = 1);
+/* A high one: later kernels use some of the others. */
+ATTR(reserved_bit, EINVAL, attr->__reserved_1 = 1 << 23);
 ATTR(unknown_sample_type, EINVAL, attr->sample_type = PERF_SAMPLE_MAX);
 ATTR(unknown_read_format, EINVAL, attr->read_format = PERF_FORMAT_MAX);
 ATTR(unknown_clock, EINVAL, attr->use_clockid = 1, attr->clockid = 99);
