@@ -137,8 +137,8 @@ run: deps-tour out/bzImage
 shell: out/bzImage root
 	@$(WITH_QEMU) $(QEMU)/vm shell --kernel out/bzImage --root $(ROOT_FS) --out out/shell
 
-# Run both kernels with 4 CPUs, the tests of the harness, machines with one CPU online, and
-# the comparison of costs; the last line is the sum. patches/bin/test chooses the suites.
+# Run both kernels with 4 CPUs, the tests of the harness, machines with one CPU online,
+# Bochs, and the comparison of costs; the last line is the sum. patches/bin/test chooses the suites.
 # With ONLY= the default is one kernel and one number of CPUs.
 ifneq ($(ONLY),)
 KERNEL ?= plain
@@ -300,9 +300,10 @@ lint: build/base-src
 	@$(BIN)/export
 	@$(BIN)/lint
 
-# With BOOT_ALL=1 the kernel of every commit is built completely, booted and tested.
+# With BOOT_ALL=1 the kernel of every commit is booted and tested, with ENDS=1 only the last
+# one of each stack is built.
 bisect: deps-test root
-	@$(WITH_QEMU) $(STEP) $(BIN)/bisect $(if $(BOOT_ALL),--boot-all)
+	@$(WITH_QEMU) $(STEP) $(BIN)/bisect $(if $(BOOT_ALL),--boot-all,$(if $(ENDS),--ends))
 
 arm64: tree
 	@$(BIN)/deps build arm64
@@ -320,7 +321,7 @@ docs: tree
 # ---- the rest -----------------------------------------------------------------
 
 clean:
-	rm -rf out build/obj build/root build/root-tour build/*.build build/*.cpio build/deb build/debian
+	rm -rf out build/obj build/root build/root-* build/*.build build/*.cpio build/deb build/debian
 
 distclean:
 	@! [ -e build/linux ] || { . $(BIN)/lib; saved_or_die build/linux; }
@@ -345,7 +346,7 @@ help-all:
 #.
 #. make tree      base + series + overlay -> build/linux, one commit per patch
 #. make refresh   write the commits of build/linux back to patches/ and overlay
-#. make check     are series, patches and overlay consistent? Tests of the scripts, and the model
+#. make check     are series, patches and overlay consistent? Tests of the scripts; the model, if spin is there
 #. make export    write the series as mails to out/series, a folder for each stack
 #.
 #. make help-all  all other targets, and the variables
@@ -384,8 +385,8 @@ help-all:
 #: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series,
 #:                lines that the series takes back, the map of the selftests
 #: make docs      build the pages of the series with sphinx: out/docs/html
-#: make bisect    build each commit, boot and test the last of each stack; BOOT_ALL=1: boot
-#:                and test each; what passed is not repeated
+#: make bisect    build each commit, boot and test the last of each stack; ENDS=1: only these;
+#:                BOOT_ALL=1: boot and test each; what passed is not repeated
 #: make arm64     cross-build before and after the layer is replaced, and the end
 #: make matrix    build, boot and test other x86 kernels, such as 32-bit, one CPU, PREEMPT_RT
 #:                and KCSAN; compile with clang, for allmodconfig, and for arm, powerpc and

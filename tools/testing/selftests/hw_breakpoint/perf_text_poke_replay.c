@@ -297,6 +297,18 @@ static struct area *find_page(FIXTURE_DATA(replay) *self, unsigned long start)
 	return NULL;
 }
 
+/* Later kernels take the text of modules from the mapping of other areas. */
+static bool in_other_area(const FIXTURE_DATA(replay) *self, unsigned long addr)
+{
+	for (int i = 0; i < self->nr_areas; i++) {
+		const struct area *a = &self->area[i];
+
+		if (!a->of_module && a->start <= addr && addr < a->end)
+			return true;
+	}
+	return false;
+}
+
 static void add_pages(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *self,
 		      const char *name, unsigned long start, unsigned long end, bool first)
 {
@@ -305,6 +317,8 @@ static void add_pages(struct __test_metadata *_metadata, FIXTURE_DATA(replay) *s
 	for (; start < end; start += size) {
 		struct area *a = find_page(self, start);
 
+		if (in_other_area(self, start))
+			continue;
 		if (!a) {
 			a = add_area(self, name, start, start + size);
 			ASSERT_NE(NULL, a);
