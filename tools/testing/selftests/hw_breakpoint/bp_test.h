@@ -69,9 +69,11 @@ static int test_harness_run(int argc, char **argv) __attribute__((__unused__));
 #define BP_MAX_CPUS	64
 #define BP_NOBODY	65534
 
-/* Bits 0 and 1 of attr.config: HW_BREAKPOINT_FLEXIBLE, HW_BREAKPOINT_PROCESS */
+/* Bits of attr.config: HW_BREAKPOINT_FLEXIBLE, _PROCESS, _VALUE, _CHANGED */
 #define BP_FLEXIBLE	1ULL
 #define BP_PROCESS	2ULL
+#define BP_VALUE	8ULL
+#define BP_CHANGED	16ULL
 
 /* ---------------------------------------------------------------- accesses */
 

@@ -236,7 +236,7 @@ TEST_F(refused, unknown_config_bit)
 	for (int full = 0; full < 2; full++) {
 		for (int bit = 2; bit < 64; bit++) {
 			self->attr.config = 1ULL << bit;
-			if (self->attr.config & (HW_BREAKPOINT_VALUE | HW_BREAKPOINT_CHANGED))
+			if (self->attr.config & (BP_VALUE | BP_CHANGED))
 				continue;
 			EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1)) {
 				TH_LOG("config bit %d, full %d", bit, full);

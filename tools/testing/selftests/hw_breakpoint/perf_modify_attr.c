@@ -34,7 +34,7 @@ static bool bit_is_free(unsigned int bit)
 /* A change that is refused has the error that open has for the same attributes. */
 static int error_of(const struct perf_event_attr *attr)
 {
-	if (!BP_AFTER_ACCESS && attr->config & (HW_BREAKPOINT_VALUE | HW_BREAKPOINT_CHANGED))
+	if (!BP_AFTER_ACCESS && attr->config & (BP_VALUE | BP_CHANGED))
 		return -EOPNOTSUPP;
 	return -EINVAL;
 }
