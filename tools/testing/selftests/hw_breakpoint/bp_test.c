@@ -248,6 +248,25 @@ __u64 bp_id(int fd)
 	return id;
 }
 
+bool bp_has_config(__u64 config)
+{
+	/* By the number of the bit */
+	static const char * const name[] = {
+		"flexible", "process", "sigtrap_queue", "value", "changed"
+	};
+	char path[128];
+
+	for (unsigned int bit = 0; config >> bit; bit++) {
+		if (!(config & 1ULL << bit))
+			continue;
+		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/breakpoint/format/%s",
+			 name[bit]);
+		if (access(path, F_OK))
+			return false;
+	}
+	return true;
+}
+
 /* ----------------------------------------------------------------- ptrace */
 
 #ifdef __aarch64__

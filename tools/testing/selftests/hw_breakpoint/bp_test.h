@@ -69,11 +69,12 @@ static int test_harness_run(int argc, char **argv) __attribute__((__unused__));
 #define BP_MAX_CPUS	64
 #define BP_NOBODY	65534
 
-/* Bits of attr.config: HW_BREAKPOINT_FLEXIBLE, _PROCESS, _VALUE, _CHANGED */
-#define BP_FLEXIBLE	1ULL
-#define BP_PROCESS	2ULL
-#define BP_VALUE	8ULL
-#define BP_CHANGED	16ULL
+/* Bits of attr.config: HW_BREAKPOINT_FLEXIBLE, _PROCESS, _SIGTRAP_QUEUE, _VALUE, _CHANGED */
+#define BP_FLEXIBLE		1ULL
+#define BP_PROCESS		2ULL
+#define BP_SIGTRAP_QUEUE	4ULL
+#define BP_VALUE		8ULL
+#define BP_CHANGED		16ULL
 
 /* ---------------------------------------------------------------- accesses */
 
@@ -161,6 +162,9 @@ int bp_disable(int fd);
 int bp_modify(int fd, struct perf_event_attr *attr);
 __u64 bp_id(int fd);
 
+/* Does the kernel list all these bits of attr.config? */
+bool bp_has_config(__u64 config);
+
 /* -------------------------------------------------------------------- CPUs */
 
 struct bp_cpus {
@@ -187,6 +191,10 @@ void bp_unpin(void);
 		if (!(has))						\
 			SKIP(return, why_not);				\
 	} while (0)
+
+/* @config: the bits of attr.config without which the test has no subject */
+#define BP_NEED_CONFIG(config)						\
+	BP_NEED(bp_has_config(config), "this kernel has no such bit of attr.config")
 
 #define BP_NEED_CPUS(cpus, want)					\
 	do {								\

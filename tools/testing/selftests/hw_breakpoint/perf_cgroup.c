@@ -294,6 +294,7 @@ TEST_F(cgroup, event_of_a_process_counts_in_each_cgroup)
 	int process = bp_open(&attr, self->member.pid, -1);
 	int fd = open_of_group(self, &self->attr, self->there);
 
+	BP_NEED_CONFIG(BP_PROCESS);
 	ASSERT_LE(0, process);
 	ASSERT_LE(0, fd);
 	for (int i = 1; i <= 5; i++) {
@@ -326,6 +327,7 @@ TEST_F(cgroup, event_of_a_process_counts_for_threads_of_several_cgroups)
 	struct bp_worker inside, outside;
 	int fd, process;
 
+	BP_NEED_CONFIG(BP_PROCESS);
 	ASSERT_EQ(0, bp_write_file(OTHER_GROUP "/cgroup.type", "threaded"));
 	ASSERT_EQ(0, bp_start_thread(&inside, member_work, self->mem));
 	ASSERT_EQ(0, bp_start_thread(&outside, member_work, self->mem));

@@ -184,6 +184,7 @@ TEST_F(request, is_refused_if_flexible)
 {
 	int fd[BP_SLOTS];
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	self->attr.config |= BP_FLEXIBLE;
 	EXPECT_EQ(-variant->err, bp_open(&self->attr, 0, -1));
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
@@ -566,6 +567,7 @@ TEST_F(permission, is_checked_where_no_slot_is_free)
 
 TEST_F(permission, is_checked_for_a_flexible_breakpoint)
 {
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	self->attr.config |= BP_FLEXIBLE;
 	EXPECT_EQ(self->err, bp_as_nobody(try_open, self));
 	fill(_metadata, self);
@@ -604,6 +606,7 @@ TEST_F(refused, flexible_and_pinned)
 {
 	int fd[BP_SLOTS];
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	self->attr.config = BP_FLEXIBLE;
 	self->attr.pinned = 1;
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
@@ -621,6 +624,7 @@ TEST_F(refused, flexible_where_no_slot_is_free)
 {
 	int fd[BP_SLOTS];
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	self->attr.config = BP_FLEXIBLE;
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
 	EXPECT_EQ(-ENOSPC, bp_open(&self->attr, 0, -1));
@@ -637,6 +641,7 @@ TEST_F(refused, flexible_members_that_do_not_fit_a_group)
 	struct perf_event_attr flexible = self->attr;
 	int of_plain, of_flexible;
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	flexible.config = BP_FLEXIBLE;
 	of_plain = bp_open(&self->attr, 0, -1);
 	ASSERT_LE(0, of_plain);
@@ -660,6 +665,7 @@ TEST_F(refused, flexible_members_that_do_not_fit_the_group_of_a_full_task)
 	int leader, fd[BP_SLOTS];
 	pid_t pid = bp_fork();
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		pause();

@@ -19,6 +19,7 @@ KINDS_OF(exec);
 
 FIXTURE_SETUP(exec)
 {
+	BP_NEED_CONFIG(variant->config);
 	ASSERT_TRUE(map_pages());
 	self->cpus = bp_online_cpus();
 	self->cpu = variant->bound ? self->cpus.cpu[0] : -1;

@@ -103,6 +103,7 @@ TEST_F(born, while_the_family_changes_its_type)
 
 TEST_F(born, while_the_flexible_family_moves)
 {
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	self->attr[0].config = 1;
 	self->attr[1].config = 1;
 	move_while_they_are_born(_metadata, self);

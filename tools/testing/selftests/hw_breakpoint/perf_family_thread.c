@@ -17,6 +17,7 @@ KINDS_OF(thread);
 
 FIXTURE_SETUP(thread)
 {
+	BP_NEED_CONFIG(variant->config);
 	ASSERT_TRUE(map_pages());
 	self->cpus = bp_online_cpus();
 	self->cpu = variant->bound ? self->cpus.cpu[0] : -1;

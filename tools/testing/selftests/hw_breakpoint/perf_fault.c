@@ -350,11 +350,12 @@ FIXTURE_VARIANT_ADD(fault, guaranteed)
 
 FIXTURE_VARIANT_ADD(fault, flexible)
 {
-	.config = 1,
+	.config = BP_FLEXIBLE,
 };
 
 FIXTURE_SETUP(fault)
 {
+	BP_NEED_CONFIG(variant->config);
 	fault_begin(_metadata, &self->f);
 	self->f.attr.config = variant->config;
 }
@@ -711,6 +712,7 @@ FIXTURE_SETUP(rotation)
 {
 	struct fault *f = &self->f;
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	fault_begin(_metadata, f);
 	if (!f->mem)
 		return;

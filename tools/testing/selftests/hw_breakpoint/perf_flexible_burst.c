@@ -131,7 +131,10 @@ FIXTURE_SETUP(burst)
 	struct rlimit limit = { MANY + 100, MANY + 100 };
 	struct perf_event_attr pinned;
 
+	bool for_process = variant->kind == PROCESS || variant->kind == THREADS_OF_PROCESS;
+
 	BP_NEED_ROOT();
+	BP_NEED_CONFIG(for_process ? BP_PROCESS : 0);
 	set_up(_metadata);
 	ASSERT_EQ(0, bp_pin(cpu));
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));

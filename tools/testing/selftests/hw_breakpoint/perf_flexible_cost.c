@@ -53,6 +53,7 @@ FIXTURE_SETUP(many)
 {
 	struct rlimit limit;
 
+	BP_NEED_CONFIG(variant->process ? BP_PROCESS : 0);
 	set_up(_metadata);
 	/* Opening an event takes many times as long with lockdep. */
 	self->all = access("/proc/lockdep", F_OK) ? MANY : MANY / 4;
@@ -289,10 +290,10 @@ TEST_F(flexible, sixteen_thousand_that_queue_signals_cost_their_task_little)
 {
 	struct perf_event_attr attr = flexible(0);
 
+	BP_NEED_CONFIG(BP_SIGTRAP_QUEUE);
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;
-	/* HW_BREAKPOINT_SIGTRAP_QUEUE */
-	attr.config |= 1ULL << 2;
+	attr.config |= BP_SIGTRAP_QUEUE;
 	expect_most_cost_little(_metadata, &attr);
 }
 

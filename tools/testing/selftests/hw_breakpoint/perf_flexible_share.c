@@ -41,6 +41,7 @@ FIXTURE_VARIANT_ADD(share, five_of_each_on_all_registers) { 5, 5, 0, 5 };
 FIXTURE_SETUP(share)
 {
 	BP_NEED_ROOT();
+	BP_NEED_CONFIG(variant->of_process ? BP_PROCESS : 0);
 	set_up(_metadata);
 	ASSERT_EQ(0, bp_pin(cpu));
 	hold(_metadata, variant->guaranteed, 0, -1);

@@ -433,6 +433,7 @@ TEST_F(hardware, event_leads_a_breakpoint_that_takes_a_register_from_flexible_on
 {
 	int leader = bp_open(&self->hw, 0, -1), fd;
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	ASSERT_LE(0, leader);
 	for (int i = 0; i < 2 * BP_SLOTS; i++) {
 		struct perf_event_attr attr = self->flexible;
@@ -583,6 +584,7 @@ TEST_F(hardware, event_and_flexible_breakpoint_are_no_group)
 {
 	int hw = bp_open(&self->hw, 0, -1), flexible = bp_open(&self->flexible, 0, -1);
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	ASSERT_LE(0, hw);
 	ASSERT_LE(0, flexible);
 	EXPECT_EQ(-EINVAL, bp_open_group(&self->flexible, 0, -1, hw, 0));
@@ -598,6 +600,7 @@ TEST_F(hardware, event_joins_no_group_with_a_flexible_member)
 	struct perf_event_attr sw = software(PERF_COUNT_SW_DUMMY);
 	int leader = bp_open(&sw, 0, -1);
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	ASSERT_LE(0, leader);
 	ASSERT_LE(0, bp_open_group(&self->flexible, 0, -1, leader, 0));
 	EXPECT_EQ(-EINVAL, bp_open_group(&self->hw, 0, -1, leader, 0));

@@ -596,6 +596,7 @@ TEST_F(inherit, event_of_the_parent_process_takes_no_register_from_the_child)
 	struct perf_event_attr process = bp_attr_w(self->mem + 64, 1);
 	struct turns turns;
 
+	BP_NEED_CONFIG(BP_PROCESS);
 	process.config = BP_PROCESS;
 	ASSERT_EQ(0, bp_pin(self->cpus.cpu[0]));
 	for (int round = 0; round < 40; round++) {

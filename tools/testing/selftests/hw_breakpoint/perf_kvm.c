@@ -190,6 +190,7 @@ FIXTURE_SETUP(kvm)
 	if (kvm < 0)
 		SKIP(return, "needs /dev/kvm");
 	BP_NEED_ROOT();
+	BP_NEED_CONFIG(variant->kind == PROCESS ? BP_PROCESS : 0);
 	self->cpus = bp_online_cpus();
 	memory = create_guest(self, kvm);
 	ASSERT_NE(NULL, memory);

@@ -293,6 +293,7 @@ TEST_F(attr, multiplexed_events_are_modified)
 	__u64 end, before[NR];
 	int fd[NR], served;
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	for (int i = 0; i < NR; i++) {
 		attr[i] = spot_attr(FIRST_BYTE);
 		attr[i].config = BP_FLEXIBLE;
@@ -335,6 +336,7 @@ TEST_F(attr, multiplexed_events_are_modified)
 
 TEST_F(attr, flexible_bit_has_to_be_the_same)
 {
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	for (int flexible = 0; flexible < 2; flexible++) {
 		int fd;
 

@@ -265,7 +265,12 @@ CHANGE_OF(one_opened_disabled_and_enabled, SWITCHED_ON)
 CHANGE_OF(one_opened_disabled, DISABLED)
 CHANGE_OF(one_opened_enabled_and_disabled, SWITCHED_OFF)
 CHANGE_OF(one_opened_at_address_0, AT_NULL)
-CHANGE_OF(one_that_is_multiplexed, MULTIPLEXED)
+
+TEST_F(place, change_of_one_that_is_multiplexed)
+{
+	BP_NEED_CONFIG(BP_FLEXIBLE);
+	change_from_each_to_each(_metadata, self, MULTIPLEXED);
+}
 
 #ifdef __LP64__
 #define ROUNDS	5
@@ -396,9 +401,13 @@ static void refuse(struct __test_metadata *_metadata, FIXTURE_DATA(place) *self,
 
 TEST_F(place, refused_modify_changes_nothing)
 {
+	bool multiplexes = bp_has_config(BP_FLEXIBLE);
+
 	open_neighbours(_metadata, self);
 	for (int i = 0; i < REFUSALS; i++) {
 		for (int state = 0; state < STATES; state++) {
+			if (state == MULTIPLEXED && !multiplexes)
+				continue;
 			refuse(_metadata, self, state, &refusals[i], false);
 			refuse(_metadata, self, state, &refusals[i], true);
 			expect_neighbours_count(_metadata, self);

@@ -339,6 +339,7 @@ TEST_F(object, flexible_range_can_be_modified_to_each_other)
 {
 	struct perf_event_attr attr = range_attr(self, 0);
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	attr.config = BP_FLEXIBLE;
 	modify_to_each(_metadata, self, attr, 0, -1);
 }
@@ -347,6 +348,7 @@ TEST_F(object, range_of_a_process_can_be_modified_to_each_other)
 {
 	struct perf_event_attr attr = range_attr(self, 0);
 
+	BP_NEED_CONFIG(BP_PROCESS);
 	attr.config = BP_PROCESS;
 	modify_to_each(_metadata, self, attr, 0, -1);
 }
@@ -520,6 +522,7 @@ TEST_F(object, each_store_counts_once_while_the_range_changes)
 
 TEST_F(object, each_store_counts_once_while_the_range_of_a_process_changes)
 {
+	BP_NEED_CONFIG(BP_PROCESS);
 	store_in_storm(_metadata, self, BP_PROCESS);
 }
 
@@ -578,6 +581,7 @@ TEST_F(object, child_watches_what_its_parent_watches)
 
 TEST_F(object, thread_watches_what_its_process_watches)
 {
+	BP_NEED_CONFIG(BP_PROCESS);
 	fork_and_modify(_metadata, self, true);
 }
 
@@ -641,6 +645,7 @@ TEST_F(object, flexible_ranges_take_turns)
 {
 	int fd[NR_RANGES];
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	for (int i = 0; i < NR_RANGES; i++) {
 		fd[i] = open_flexible(self, i, -1);
 		ASSERT_LE(0, fd[i]);
@@ -659,6 +664,7 @@ TEST_F(object, flexible_range_waits_for_all_of_its_registers)
 	int fd = open_flexible(self, 4, -1), small = open_flexible(self, 0, -1), held;
 	struct bp_reading was, now;
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	if (max_piece > 8)
 		SKIP(return, "needs larger ranges with address masks");
 	ASSERT_LE(0, fd);
@@ -686,6 +692,7 @@ TEST_F(object, group_that_finds_too_few_registers_evicts_none)
 	int leader, member, other, held;
 	struct bp_reading r = { };
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	BP_NEED_ROOT();
 	if (max_piece > 8)
 		SKIP(return, "needs larger ranges with address masks");
@@ -714,6 +721,7 @@ TEST_F(object, group_that_could_never_be_watched_is_refused)
 	struct perf_event_attr attr = range_attr(self, 0);
 	int fd;
 
+	BP_NEED_CONFIG(BP_FLEXIBLE);
 	if (max_piece > 8)
 		SKIP(return, "needs larger ranges with address masks");
 	ASSERT_LE(0, leader);

@@ -756,7 +756,7 @@ FIXTURE_TEARDOWN(lost)
 
 static struct perf_event_attr trap_attr(struct perf_event_attr attr)
 {
-	attr.config = BP_PROCESS | SIGTRAP_QUEUE;
+	attr.config = BP_PROCESS | BP_SIGTRAP_QUEUE;
 	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_LOST;
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;

@@ -132,7 +132,7 @@ TEST_F(queue, thread_stores_a_limited_number_of_hits)
 	bp_close(fd, FLEXIBLE_EVENTS);
 }
 
-/* The hits of an event without SIGTRAP_QUEUE coalesce as without a full queue beside it. */
+/* The hits of an event without BP_SIGTRAP_QUEUE coalesce as without a full queue beside it. */
 TEST_F(queue, full_queue_does_not_hinder_other_events)
 {
 	int other;

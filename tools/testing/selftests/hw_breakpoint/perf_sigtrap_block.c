@@ -43,7 +43,7 @@ TEST_F(trap, hits_of_a_handler_coalesce)
 	expect_word(_metadata, 1, 0, ASYNC);
 }
 
-/* With SIGTRAP_QUEUE each hit in a handler gives a signal, in order, after its return. */
+/* With BP_SIGTRAP_QUEUE each hit in a handler gives a signal, in order, after its return. */
 TEST_F(trap, queued_hits_of_a_handler_come_after_it)
 {
 	queue = true;
@@ -137,7 +137,7 @@ TEST_F(trap, queued_hits_wait_while_blocked)
 
 TEST_F(trap, queued_hits_of_one_event_wait_while_blocked)
 {
-	self->attr.config = SIGTRAP_QUEUE;
+	self->attr.config = BP_SIGTRAP_QUEUE;
 	open_it(_metadata, self);
 	block();
 	for (int i = 0; i < 20; i++)
@@ -181,7 +181,7 @@ static void overflow_queue(struct __test_metadata *_metadata, FIXTURE_DATA(trap)
 
 TEST_F(trap, queue_is_bounded)
 {
-	self->attr.config = SIGTRAP_QUEUE;
+	self->attr.config = BP_SIGTRAP_QUEUE;
 	open_it(_metadata, self);
 	overflow_queue(_metadata, self, KEPT_MIN);
 	overflow_queue(_metadata, self, 100);
@@ -197,7 +197,7 @@ TEST_F(trap, lost_hits_are_counted_in_their_event)
 {
 	int other;
 
-	self->attr.config = SIGTRAP_QUEUE;
+	self->attr.config = BP_SIGTRAP_QUEUE;
 	queue = true;
 	other = watch(1);
 	ASSERT_GE(other, 0);

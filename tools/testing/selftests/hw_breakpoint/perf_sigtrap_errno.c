@@ -51,13 +51,13 @@ TEST_F(trap, sig_data_needs_a_size_that_has_it)
 
 TEST_F(trap, queue_needs_sigtrap)
 {
-	self->attr.config = SIGTRAP_QUEUE;
+	self->attr.config = BP_SIGTRAP_QUEUE;
 	EXPECT_LE(0, bp_open(&self->attr, 0, -1));
 	self->attr.sigtrap = 0;
 	EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	self->attr.sigtrap = 1;
 	for (int bit = 5; bit < 64; bit++) {
-		self->attr.config = SIGTRAP_QUEUE | 1ULL << bit;
+		self->attr.config = BP_SIGTRAP_QUEUE | 1ULL << bit;
 		EXPECT_EQ(-EINVAL, bp_open(&self->attr, 0, -1));
 	}
 }
@@ -65,7 +65,7 @@ TEST_F(trap, queue_needs_sigtrap)
 TEST_F(trap, queue_cannot_be_changed)
 {
 	open_it(_metadata, self);
-	self->attr.config = SIGTRAP_QUEUE;
+	self->attr.config = BP_SIGTRAP_QUEUE;
 	EXPECT_EQ(-EINVAL, bp_modify(self->fd, &self->attr));
 	self->attr.config = 0;
 	EXPECT_EQ(0, bp_modify(self->fd, &self->attr));

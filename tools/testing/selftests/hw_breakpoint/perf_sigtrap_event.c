@@ -318,7 +318,7 @@ TEST_F(trap, refresh_arms_for_a_number_of_hits)
 
 TEST_F(trap, refresh_arms_for_hits_that_wait)
 {
-	self->attr.config = SIGTRAP_QUEUE;
+	self->attr.config = BP_SIGTRAP_QUEUE;
 	self->attr.disabled = 1;
 	open_it(_metadata, self);
 	block();

@@ -355,8 +355,8 @@ TEST_F(kernel, kernel_worker_gets_no_signal)
 	struct uring u;
 	int err, fd;
 
-	/* With SIGTRAP_QUEUE lost hits would be counted. */
-	attr.config = SIGTRAP_QUEUE;
+	/* With BP_SIGTRAP_QUEUE lost hits would be counted. */
+	attr.config = BP_SIGTRAP_QUEUE;
 	attr.exclude_kernel = 0;
 	attr.inherit = 1;
 	fd = bp_open(&attr, 0, -1);

@@ -15,8 +15,6 @@
 #include "bp_test.h"
 
 #define SECOND			1000000000ULL
-/* attr.config: each hit gives a signal. */
-#define SIGTRAP_QUEUE		(1ULL << 2)
 #define DEFAULT_SECONDS		10
 
 #define NR_THREADS		16
@@ -60,7 +58,7 @@ static struct perf_event_attr word_attr(int n)
 {
 	struct perf_event_attr attr = bp_attr_w(word(n), 1);
 
-	attr.config = SIGTRAP_QUEUE;
+	attr.config = BP_SIGTRAP_QUEUE;
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;
 	attr.sample_period = 1;

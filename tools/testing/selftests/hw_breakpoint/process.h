@@ -13,8 +13,6 @@
 
 #include "bp_test.h"
 
-#define SIGTRAP_QUEUE		(1ULL << 2)
-
 static inline struct perf_event_attr process_attr(const void *addr)
 {
 	struct perf_event_attr attr = bp_attr_w(addr, 1);

@@ -260,7 +260,7 @@ struct perf_event_attr trap_attr(const void *addr, unsigned long data)
 {
 	struct perf_event_attr attr = bp_attr_w(addr, 1);
 
-	attr.config = (queue ? SIGTRAP_QUEUE : 0) | (process ? BP_PROCESS : 0);
+	attr.config = (queue ? BP_SIGTRAP_QUEUE : 0) | (process ? BP_PROCESS : 0);
 	attr.sigtrap = 1;
 	attr.remove_on_exec = 1;
 	attr.sample_period = 1;

@@ -38,12 +38,9 @@
 #define TIMES(n)		((n) / 10)
 #endif
 
-/* Bit 2 of attr.config, HW_BREAKPOINT_SIGTRAP_QUEUE */
-#define SIGTRAP_QUEUE		(1ULL << 2)
-
 /*
- * Number of hits of such an event that give signals: those in the event, and one whose
- * signal is pending
+ * Number of hits of an event with BP_SIGTRAP_QUEUE that give signals: those in the event, and
+ * one whose signal is pending
  */
 #define KEPT_MIN		32
 #define KEPT_MAX		33
@@ -174,7 +171,7 @@ void send_trap_to_self(void);
 
 /* ------------------------------------------------------------------------- events */
 
-/* Events that are opened from now on have SIGTRAP_QUEUE, and are of the process. */
+/* Events that are opened from now on have BP_SIGTRAP_QUEUE, and are of the process. */
 extern bool queue, process;
 
 struct perf_event_attr trap_attr(const void *addr, unsigned long data);
