@@ -766,6 +766,15 @@ int bp_write_file(const char *path, const char *text)
 	return err;
 }
 
+bool bp_has_watch_events(void)
+{
+	static char text[64 << 10];
+
+	return !access("/sys/kernel/tracing/dynamic_events", W_OK) &&
+	       !bp_read_file("/sys/kernel/tracing/README", text, sizeof(text)) &&
+	       strstr(text, "w[:[<group>/]");
+}
+
 int bp_enable_cgroups(void)
 {
 	const char *path = "/sys/fs/cgroup/cgroup.subtree_control";

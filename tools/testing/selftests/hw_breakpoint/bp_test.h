@@ -292,6 +292,9 @@ bool bp_ksym_range(const char *name, unsigned long *start, unsigned long *end);
 int bp_read_file(const char *path, char *buf, size_t size);
 int bp_write_file(const char *path, const char *text);
 
+/* Has tracefs, which root can write, watch events? */
+bool bp_has_watch_events(void);
+
 /*
  * Makes perf_event available to child cgroups, which takes another controller that is enabled
  * in the root. Returns 0 or a negative errno.

@@ -191,6 +191,7 @@ FIXTURE_SETUP(kvm)
 		SKIP(return, "needs /dev/kvm");
 	BP_NEED_ROOT();
 	BP_NEED_CONFIG(variant->kind == PROCESS ? BP_PROCESS : 0);
+	BP_NEED(variant->kind != KERNEL_WIDE || bp_has_watch_events(), "needs watch events");
 	self->cpus = bp_online_cpus();
 	memory = create_guest(self, kvm);
 	ASSERT_NE(NULL, memory);

@@ -402,7 +402,7 @@ static void change_wide(struct __test_metadata *_metadata, FIXTURE_DATA(matrix) 
 
 TEST_F(matrix, random_requests)
 {
-	bool wide = BP_AFTER_ACCESS && !access(TRACEFS "dynamic_events", W_OK);
+	bool wide = BP_AFTER_ACCESS && bp_has_watch_events();
 
 	ASSERT_EQ(0, wide ? bp_write_file(TRACEFS "dynamic_events",
 					  "w:matrix w@panic_timeout:4") : 0);

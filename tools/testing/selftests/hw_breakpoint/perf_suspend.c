@@ -592,6 +592,7 @@ FIXTURE(wide)
 FIXTURE_SETUP(wide)
 {
 	NEED_SUSPEND();
+	BP_NEED(bp_has_watch_events(), "needs watch events");
 	self->cpus = bp_online_cpus();
 	ASSERT_EQ(0, bp_read_file(SYSCTL, self->timeout, sizeof(self->timeout)));
 	ASSERT_EQ(0, bp_write_file(TRACEFS "dynamic_events",
