@@ -663,9 +663,10 @@ TEST_F(refused, flexible_members_that_do_not_fit_the_group_of_a_full_task)
 {
 	struct perf_event_attr flexible = self->attr;
 	int leader, fd[BP_SLOTS];
-	pid_t pid = bp_fork();
+	pid_t pid;
 
 	BP_NEED_CONFIG(BP_FLEXIBLE);
+	pid = bp_fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		pause();

@@ -130,7 +130,6 @@ FIXTURE_SETUP(burst)
 {
 	struct rlimit limit = { MANY + 100, MANY + 100 };
 	struct perf_event_attr pinned;
-
 	bool for_process = variant->kind == PROCESS || variant->kind == THREADS_OF_PROCESS;
 
 	BP_NEED_ROOT();
