@@ -47,7 +47,7 @@ STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test quick bench \
-	bench-tools picture sizes baseline lint bisect arm64 matrix docs clean distclean help \
+	bench-tools picture sizes baseline lint bisect check-scripts arm64 matrix docs clean distclean help \
 	help-all dist deps-tour \
 	deps-test out/bzImage out/debug/bzImage out/base/bzImage build/base-src deb test-bochs \
 	test-arm64 baseline-arm64 out/arm64/Image out/arm64base/Image test-debian test-clients test-base
@@ -279,14 +279,16 @@ test-base: deps-test out/base/bzImage root
 
 # ---- the series ---------------------------------------------------------------
 
-# Of the repository, which needs no build/linux
-check: TESTS_DIR := $(if $(KEEP_TREE),build/linux/)tools/testing/selftests/hw_breakpoint
 check:
-	@$(BIN)/check & checked=$$!; \
-	printf '%s\n' $(TESTS_DIR)/model/check $(BIN)/series_test \
+	@$(BIN)/check
+
+# Of the repository, which needs no build/linux
+check-scripts: TESTS_DIR := $(if $(KEEP_TREE),build/linux/)tools/testing/selftests/hw_breakpoint
+check-scripts:
+	@printf '%s\n' $(TESTS_DIR)/model/check $(BIN)/series_test \
 			$(TESTS_DIR)/{qemu/{verdict,watchdog,bench},clients/compare}_test | \
-		xargs -P $(JOBS) -I{} sh -c '{} > /dev/null || { echo "check: {} fails" >&2; exit 1; }'; \
-	others=$$?; wait $$checked && exit $$others
+		xargs -P $(JOBS) -I{} sh -c \
+			'said=$$({} 2>&1) && echo "{}: passed" || { echo "$$said"; echo "{}: failed"; exit 1; }'
 
 export:
 	@$(BIN)/export --verify
@@ -346,7 +348,7 @@ help-all:
 #.
 #. make tree      base + series + overlay -> build/linux, one commit per patch
 #. make refresh   write the commits of build/linux back to patches/ and overlay
-#. make check     are series, patches and overlay consistent? Tests of the scripts; the model, if spin is there
+#. make check     are series, patches and overlay consistent?
 #. make export    write the series as mails to out/series, a folder for each stack
 #.
 #. make help-all  all other targets, and the variables
@@ -384,6 +386,7 @@ help-all:
 #: make dist      out/dist: the mails, one combined patch, checksums; BASE= as with export
 #: make lint      checkpatch, sparse, W=1 and kernel-doc for the files of the series,
 #:                lines that the series takes back, the map of the selftests
+#: make check-scripts   tests of the scripts, some minutes; the model, if spin is there
 #: make docs      build the pages of the series with sphinx: out/docs/html
 #: make bisect    build each commit, boot and test the last of each stack; ENDS=1: only these;
 #:                BOOT_ALL=1: boot and test each; what passed is not repeated
