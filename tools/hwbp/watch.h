@@ -46,9 +46,9 @@
 	"  ns::Class::total     a name of C++ or Rust; the last parts do if they are unique", \
 	"  0x404040:2           an address", \
 	"  '(struct s *)0x7f00' the structure at an address", \
-	"LEN is 1, 2, 4 or 8, and the address must be a multiple of it, or with caps/max_length", \
-	"of the PMU in sysfs any length up to that. A thread-local variable is that of the", \
-	"thread -p names.", \
+	"LEN is 1, 2, 4 or 8, and the address must be a multiple of it; with caps/max_length", \
+	"of the PMU in sysfs any range that as many such pieces as there are registers cover.", \
+	"A thread-local variable is that of the thread -p names.", \
 	"", \
 	"Any number of places may be given if the kernel has flexible breakpoints. If they", \
 	"are more than the registers, or with -F, they are multiplexed on the registers", \
