@@ -184,7 +184,8 @@ int dbg_release_wide_bp_slot(struct bp_claim *claim, bool wait);
  * @cpu_events: what register_wide_hw_breakpoint() returned
  *
  * For kernel debuggers that register a disabled set only to use its events for
- * breakpoints that they claim and arm by themselves.
+ * breakpoints that they claim and arm by themselves. The events stay while their CPU is
+ * offline, as the debugger may have installed them.
  *
  * Context: Process context, may sleep.
  */

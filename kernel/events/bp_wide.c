@@ -791,7 +791,12 @@ EXPORT_SYMBOL_GPL(unregister_wide_hw_breakpoint);
 
 void release_wide_bp_slot(struct perf_event * __percpu *cpu_events)
 {
-	bp_slots_release(&bp_machine, &set_of(cpu_events)->claim);
+	struct bp_wide *set = set_of(cpu_events);
+
+	mutex_lock(&bp_wide_mutex);
+	set->of_debugger = true;
+	mutex_unlock(&bp_wide_mutex);
+	bp_slots_release(&bp_machine, &set->claim);
 }
 
 /* ---- CPU hotplug: called on @cpu, except bp_wide_cpu_dead() ---- */
@@ -824,8 +829,10 @@ static int bp_wide_cpu_offline(unsigned int cpu)
 	struct bp_wide *set;
 
 	mutex_lock(&bp_wide_mutex);
-	list_for_each_entry(set, &bp_wide_sets, link)
-		drop_event(set, cpu);
+	list_for_each_entry(set, &bp_wide_sets, link) {
+		if (!set->of_debugger)
+			drop_event(set, cpu);
+	}
 	mutex_unlock(&bp_wide_mutex);
 
 	return 0;

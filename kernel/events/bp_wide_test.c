@@ -1043,6 +1043,26 @@ static void a_cpu_that_comes_online_watches_the_newest(struct kunit *test)
 	run_anywhere();
 }
 
+/* A debugger may have installed them, and is asked on a CPU that is going offline, too. */
+static void events_of_a_debugger_stay_while_their_cpu_is_offline(struct kunit *test)
+{
+	struct fixture *f = test->priv;
+	struct perf_event *event;
+	int cpu;
+
+	require_two_cpus(test);
+	run_on(test, cpumask_first(cpu_online_mask));
+	cpu = other_cpu();
+	release_wide_bp_slot(f->set);
+	event = *per_cpu_ptr(f->set, cpu);
+	if (remove_cpu(cpu))
+		kunit_skip(test, "CPU %d cannot go offline", cpu);
+	KUNIT_EXPECT_PTR_EQ(test, *per_cpu_ptr(f->set, cpu), event);
+	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
+	KUNIT_EXPECT_PTR_EQ(test, *per_cpu_ptr(f->set, cpu), event);
+	run_anywhere();
+}
+
 #ifdef CONFIG_KPROBES
 static struct fixture *changed;
 static unsigned int changed_to;
@@ -1366,6 +1386,7 @@ static struct kunit_case test_cases[] = {
 	KUNIT_CASE_SLOW(concurrent_repoints_end_at_the_last_one),
 	KUNIT_CASE_SLOW(no_cpu_goes_back_to_an_older_address),
 	KUNIT_CASE_SLOW(a_cpu_that_comes_online_watches_the_newest),
+	KUNIT_CASE_SLOW(events_of_a_debugger_stay_while_their_cpu_is_offline),
 	KUNIT_CASE_SLOW(a_change_by_a_dying_cpu_reaches_all_others),
 	KUNIT_CASE_SLOW(a_change_by_a_starting_cpu_reaches_all_others),
 	KUNIT_CASE_SLOW(a_starting_cpu_that_never_watched_knows_the_registered_range),
