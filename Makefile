@@ -47,8 +47,8 @@ STEP := setpriv --pdeathsig TERM
 WITH_QEMU = QEMU_SYSTEM=$$($(BIN)/emulator --print)
 
 .PHONY: all debug base tree refresh check export root run shell test quick bench \
-	bench-tools picture sizes baseline lint bisect check-scripts arm64 matrix docs clean distclean help \
-	help-all dist deps-tour \
+	bench-tools picture sizes baseline lint bisect arm64 matrix docs clean distclean help \
+	help-all check-scripts dist deps-tour \
 	deps-test out/bzImage out/debug/bzImage out/base/bzImage build/base-src deb test-bochs \
 	test-arm64 baseline-arm64 out/arm64/Image out/arm64base/Image test-debian test-clients test-base
 

@@ -196,7 +196,6 @@ static inline bool bp_has_claim(const struct perf_event *bp)
  * @context: for the handler
  * @relays: limits how often relays kick CPUs
  * @late: timer that kicks CPUs when @relays is exceeded
- * @of_debugger: a debugger installs the events itself; they stay while a CPU is offline
  *
  * @link and the events of the set are protected by bp_wide_mutex; only @addr, @seq, @claim,
  * @relays and @late change otherwise.
@@ -215,7 +214,6 @@ struct bp_wide {
 	void				*context;
 	struct ratelimit_state		relays;
 	struct hrtimer			late;
-	bool				of_debugger;
 };
 
 /* bp_wide::seq of a set that was not repointed; that of a pair is 0 if it is not valid. */

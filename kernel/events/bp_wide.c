@@ -791,12 +791,7 @@ EXPORT_SYMBOL_GPL(unregister_wide_hw_breakpoint);
 
 void release_wide_bp_slot(struct perf_event * __percpu *cpu_events)
 {
-	struct bp_wide *set = set_of(cpu_events);
-
-	mutex_lock(&bp_wide_mutex);
-	set->of_debugger = true;
-	mutex_unlock(&bp_wide_mutex);
-	bp_slots_release(&bp_machine, &set->claim);
+	bp_slots_release(&bp_machine, &set_of(cpu_events)->claim);
 }
 
 /* ---- CPU hotplug: called on @cpu, except bp_wide_cpu_dead() ---- */
@@ -830,7 +825,8 @@ static int bp_wide_cpu_offline(unsigned int cpu)
 
 	mutex_lock(&bp_wide_mutex);
 	list_for_each_entry(set, &bp_wide_sets, link) {
-		if (!set->of_debugger)
+		/* A debugger that released the claim may have installed the event. */
+		if (READ_ONCE(set->claim.held))
 			drop_event(set, cpu);
 	}
 	mutex_unlock(&bp_wide_mutex);
