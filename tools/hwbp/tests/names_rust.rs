@@ -52,7 +52,8 @@ fn size_of<T>(_: *const T) -> usize {
 
 fn main() {
     bank::pay(1);
-    unsafe { PLAIN += bank::ACCOUNT.id + bank::ACCOUNT.pair.0 as u32 + bank::ACCOUNT.pair.1 as u32 };
+    let pair = unsafe { bank::ACCOUNT.pair };
+    unsafe { PLAIN += bank::ACCOUNT.id + pair.0 as u32 + pair.1 as u32 };
     row!("names_rust::bank::BALANCE", bank::BALANCE, "names_rust::bank::BALANCE");
     row!("bank::BALANCE", bank::BALANCE, "names_rust::bank::BALANCE");
     row!("BALANCE", bank::BALANCE, "names_rust::bank::BALANCE");
