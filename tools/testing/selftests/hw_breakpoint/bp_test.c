@@ -259,8 +259,7 @@ bool bp_has_config(__u64 config)
 	for (unsigned int bit = 0; config >> bit; bit++) {
 		if (!(config & 1ULL << bit))
 			continue;
-		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/breakpoint/format/%s",
-			 name[bit]);
+		snprintf(path, sizeof(path), BP_PMU "/format/%s", name[bit]);
 		if (access(path, F_OK))
 			return false;
 	}

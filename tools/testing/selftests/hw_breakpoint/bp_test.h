@@ -301,6 +301,11 @@ bool bp_has_watch_events(void);
  */
 int bp_enable_cgroups(void);
 
+/* PMUs in sysfs: all, that of breakpoints, and that of the module BP_PMU_MODULE_PATH */
+#define BP_PMUS		"/sys/bus/event_source/devices/"
+#define BP_PMU		BP_PMUS "breakpoint"
+#define BP_TEST_PMU	BP_PMUS "breakpoint_test_hw"
+
 /* The number that is all of a file, or -1. */
 long bp_read_number(const char *path);
 

@@ -5,8 +5,7 @@
 #define BP_NO_TESTS
 #include "flexible.h"
 
-#define PMU		"/sys/bus/event_source/devices/breakpoint"
-#define INTERVAL	PMU "/perf_event_mux_interval_ms"
+#define INTERVAL	BP_PMU "/perf_event_mux_interval_ms"
 
 static char *mem;
 

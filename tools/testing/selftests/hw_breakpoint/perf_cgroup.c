@@ -390,13 +390,11 @@ TEST_F(cgroup, last_event_ends_within_the_switch)
 	EXPECT_EQ(10, hits_of_member(self, plain));
 }
 
-#define HW_PMU		"/sys/bus/event_source/devices/breakpoint_test_hw"
-
 static long nr_of_hw(const char *name)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/%s", HW_PMU, name);
+	snprintf(path, sizeof(path), BP_TEST_PMU "/%s", name);
 	return bp_read_number(path);
 }
 

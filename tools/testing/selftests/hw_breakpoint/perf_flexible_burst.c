@@ -22,7 +22,6 @@
 #define ROOT_GROUP	"/sys/fs/cgroup"
 #define GROUP		ROOT_GROUP "/hw_breakpoint_burst"
 
-#define HW_TYPE		"/sys/bus/event_source/devices/breakpoint_test_hw/type"
 
 enum kind { THREAD, PROCESS, THREADS_OF_PROCESS, INHERITED, CGROUP, CPU, HARDWARE };
 
@@ -91,16 +90,14 @@ static long run_in_thread(int cmd, void *unused)
 
 static void use_hardware(struct __test_metadata *_metadata, FIXTURE_DATA(burst) *self)
 {
-	char type[16];
 	int err = bp_load_module(BP_PMU_MODULE_PATH, "counters=4");
 
 	if (err == -ENOENT)
 		SKIP(return, "needs the module " BP_PMU_MODULE_PATH);
 	ASSERT_EQ(0, err);
 	self->has_module = true;
-	ASSERT_EQ(0, bp_read_file(HW_TYPE, type, sizeof(type)));
 	self->attr = software(0);
-	self->attr.type = atoi(type);
+	self->attr.type = bp_read_number(BP_TEST_PMU "/type");
 }
 
 static void use_cgroup(struct __test_metadata *_metadata, FIXTURE_DATA(burst) *self)

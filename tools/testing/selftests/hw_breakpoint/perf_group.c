@@ -374,10 +374,10 @@ TEST_F(mixed, group_is_refused_where_no_slot_is_free)
 
 /* -------------------------------------------------------------- with hardware events */
 
-/* A PMU that the tests provide, because a virtual machine may have no hardware PMU */
-#define HW_TYPE	"/sys/bus/event_source/devices/breakpoint_test_hw/type"
-
-/* Its number of counters for each CPU; no limit when the module is loaded */
+/*
+ * The PMU is one that the tests provide, because a virtual machine may have no hardware PMU. Its
+ * number of counters for each CPU, without a limit when the module is loaded:
+ */
 #define HW_COUNTERS	"/sys/module/" BP_PMU_MODULE "/parameters/counters"
 
 FIXTURE(hardware)
@@ -388,7 +388,6 @@ FIXTURE(hardware)
 
 FIXTURE_SETUP(hardware)
 {
-	char type[16];
 	int err;
 
 	BP_NEED_ROOT();
@@ -398,9 +397,8 @@ FIXTURE_SETUP(hardware)
 	ASSERT_EQ(0, err);
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
-	ASSERT_EQ(0, bp_read_file(HW_TYPE, type, sizeof(type)));
 	self->hw = software(0);
-	self->hw.type = atoi(type);
+	self->hw.type = bp_read_number(BP_TEST_PMU "/type");
 	self->hw.disabled = 0;
 	self->plain = bp_attr_w(self->mem, 1);
 	self->flexible = self->plain;

@@ -61,7 +61,7 @@ FIXTURE_SETUP(object)
 {
 	char cpuinfo[65536];
 
-	if (bp_read_number("/sys/bus/event_source/devices/breakpoint/caps/max_length") < MAX_LEN)
+	if (bp_read_number(BP_PMU "/caps/max_length") < MAX_LEN)
 		SKIP(return, "the breakpoint PMU has no such ranges");
 	ASSERT_EQ(0, bp_read_file("/proc/cpuinfo", cpuinfo, sizeof(cpuinfo)));
 	max_piece = strstr(cpuinfo, " bpext") ? MAX_LEN : 8;

@@ -8,8 +8,7 @@
 
 #include "bp_test.h"
 
-#define PMU "/sys/bus/event_source/devices/breakpoint"
-#define INTERVAL PMU "/perf_event_mux_interval_ms"
+#define INTERVAL BP_PMU "/perf_event_mux_interval_ms"
 
 FIXTURE(sysfs)
 {
@@ -38,7 +37,7 @@ TEST_F(sysfs, pmu_has_its_name_and_type)
 {
 	char text[32];
 
-	ASSERT_EQ(0, bp_read_file(PMU "/type", text, sizeof(text)));
+	ASSERT_EQ(0, bp_read_file(BP_PMU "/type", text, sizeof(text)));
 	EXPECT_STREQ("5\n", text);
 	EXPECT_EQ(5, PERF_TYPE_BREAKPOINT);
 }
@@ -49,7 +48,7 @@ TEST_F(sysfs, type_from_sysfs_opens_a_breakpoint)
 	char text[32];
 	int fd;
 
-	ASSERT_EQ(0, bp_read_file(PMU "/type", text, sizeof(text)));
+	ASSERT_EQ(0, bp_read_file(BP_PMU "/type", text, sizeof(text)));
 	self->attr.type = atoi(text);
 	fd = bp_open(&self->attr, 0, -1);
 	ASSERT_GE(fd, 0);
@@ -61,13 +60,13 @@ TEST_F(sysfs, files_can_be_read)
 {
 	struct dirent *entry;
 	char path[512], text[4096];
-	DIR *dir = opendir(PMU);
+	DIR *dir = opendir(BP_PMU);
 
 	ASSERT_NE(NULL, dir);
 	while ((entry = readdir(dir))) {
 		if (entry->d_type != DT_REG)
 			continue;
-		snprintf(path, sizeof(path), PMU "/%s", entry->d_name);
+		snprintf(path, sizeof(path), BP_PMU "/%s", entry->d_name);
 		if (access(path, R_OK))
 			continue;
 		EXPECT_EQ(0, bp_read_file(path, text, sizeof(text))) {
@@ -84,7 +83,7 @@ TEST_F(sysfs, flexible_is_the_bit_that_its_format_says)
 {
 	char text[32];
 
-	ASSERT_EQ(0, bp_read_file(PMU "/format/flexible", text, sizeof(text)));
+	ASSERT_EQ(0, bp_read_file(BP_PMU "/format/flexible", text, sizeof(text)));
 	ASSERT_STREQ("config:0\n", text);
 	self->attr.config = 1ULL << atoi(text + strlen("config:"));
 	for (int i = 0; i < 2 * BP_SLOTS; i++)
@@ -121,7 +120,7 @@ TEST_F(sysfs, format_lists_each_bit_that_is_accepted)
 		if (fd >= 0)
 			bp_close(&fd, 1);
 	}
-	EXPECT_EQ(count_files(PMU "/format"), accepted);
+	EXPECT_EQ(count_files(BP_PMU "/format"), accepted);
 }
 
 /* ------------------------------------------------------------------------ caps/ */
@@ -130,20 +129,20 @@ TEST_F(sysfs, slots_are_as_many_as_can_be_open)
 {
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
-	EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(BP_SLOTS, bp_read_number(BP_PMU "/caps/data_slots"));
 	if (!BP_OWN_REGISTERS)
-		EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/instruction_slots"));
+		EXPECT_EQ(BP_SLOTS, bp_read_number(BP_PMU "/caps/instruction_slots"));
 	EXPECT_EQ(bp_free_slots_with(&self->attr, 0, -1),
-		  bp_read_number(PMU "/caps/data_slots"));
+		  bp_read_number(BP_PMU "/caps/data_slots"));
 	EXPECT_EQ(bp_free_slots_with(&x, 0, -1),
-		  bp_read_number(PMU "/caps/instruction_slots"));
+		  bp_read_number(BP_PMU "/caps/instruction_slots"));
 }
 
 /* A range of this length can be watched, a longer one cannot. */
 TEST_F(sysfs, max_length_is_that_of_the_longest_range)
 {
 	static char range[64] __aligned(64);
-	long max = bp_read_number(PMU "/caps/max_length");
+	long max = bp_read_number(BP_PMU "/caps/max_length");
 
 	EXPECT_EQ(BP_MAX_LENGTH, max);
 	self->attr = bp_attr_w(range, max);
@@ -164,9 +163,9 @@ TEST_F(sysfs, mixed_slots_are_shared_by_both_types)
 	struct perf_event_attr x = bp_attr_x(bp_func_insn);
 
 	BP_NEED(!BP_OWN_REGISTERS, "instructions have registers of their own");
-	EXPECT_EQ(1, bp_read_number(PMU "/caps/mixed_slots"));
+	EXPECT_EQ(1, bp_read_number(BP_PMU "/caps/mixed_slots"));
 	ASSERT_LE(0, bp_open(&self->attr, 0, -1));
-	EXPECT_EQ(bp_read_number(PMU "/caps/instruction_slots") - 1,
+	EXPECT_EQ(bp_read_number(BP_PMU "/caps/instruction_slots") - 1,
 		  bp_free_slots_with(&x, 0, -1));
 }
 
@@ -175,9 +174,9 @@ TEST_F(sysfs, slots_do_not_change_with_use)
 	int fd[BP_SLOTS];
 
 	ASSERT_EQ(BP_SLOTS, bp_fill(0, -1, fd));
-	EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/data_slots"));
+	EXPECT_EQ(BP_SLOTS, bp_read_number(BP_PMU "/caps/data_slots"));
 	if (!BP_OWN_REGISTERS)
-		EXPECT_EQ(BP_SLOTS, bp_read_number(PMU "/caps/instruction_slots"));
+		EXPECT_EQ(BP_SLOTS, bp_read_number(BP_PMU "/caps/instruction_slots"));
 }
 
 /*
@@ -190,13 +189,13 @@ TEST_F(sysfs, verified_shows_whether_breakpoints_fire)
 
 	ASSERT_LE(0, fd);
 	bp_store(mem, 1);
-	EXPECT_EQ(bp_count(fd), bp_read_number(PMU "/caps/verified"));
-	EXPECT_EQ(1, bp_read_number(PMU "/caps/verified"));
+	EXPECT_EQ(bp_count(fd), bp_read_number(BP_PMU "/caps/verified"));
+	EXPECT_EQ(1, bp_read_number(BP_PMU "/caps/verified"));
 }
 
 TEST_F(sysfs, caps_has_the_documented_files_only)
 {
-	EXPECT_EQ(6, count_files(PMU "/caps"));
+	EXPECT_EQ(6, count_files(BP_PMU "/caps"));
 }
 
 /*
@@ -294,7 +293,7 @@ TEST_F(sysfs, nothing_else_can_be_written)
 	struct stat st;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(file); i++) {
-		snprintf(path, sizeof(path), PMU "/%s", file[i]);
+		snprintf(path, sizeof(path), BP_PMU "/%s", file[i]);
 		ASSERT_EQ(0, stat(path, &st)) {
 			TH_LOG("%s", path);
 		}
@@ -311,9 +310,9 @@ TEST_F(sysfs, nothing_else_can_be_written)
 static int read_all(void *arg)
 {
 	(void)arg;
-	return bp_read_number(PMU "/caps/data_slots") == BP_SLOTS &&
-	       bp_read_number(PMU "/caps/verified") >= 0 &&
-	       count_files(PMU "/format") > 0 ? 0 : 1;
+	return bp_read_number(BP_PMU "/caps/data_slots") == BP_SLOTS &&
+	       bp_read_number(BP_PMU "/caps/verified") >= 0 &&
+	       count_files(BP_PMU "/format") > 0 ? 0 : 1;
 }
 
 TEST_F(sysfs, files_are_readable_by_all_users)
@@ -402,7 +401,7 @@ TEST(kunit_leaves_no_pmu)
 	struct dirent *entry;
 	DIR *pmus;
 
-	pmus = opendir("/sys/bus/event_source/devices");
+	pmus = opendir(BP_PMUS);
 	ASSERT_NE(NULL, pmus);
 	while ((entry = readdir(pmus))) {
 		EXPECT_EQ(NULL, strstr(entry->d_name, "test")) {

@@ -468,7 +468,6 @@ TEST_F(value, modifying_an_event_finds_the_memory_of_a_thread_that_executed_a_pr
 /* ------------------------------------------------------------------- ERROR state */
 
 #define HW_COUNTERS	"/sys/module/" BP_PMU_MODULE "/parameters/counters"
-#define HW_TYPE		"/sys/bus/event_source/devices/breakpoint_test_hw/type"
 
 /* perf reserves what such an event needs again. */
 TEST_F(value, child_in_error_state_keeps_its_chain)
@@ -482,7 +481,7 @@ TEST_F(value, child_in_error_state_keeps_its_chain)
 	if (err == -ENOENT)
 		SKIP(return, "needs the module " BP_PMU_MODULE_PATH);
 	ASSERT_EQ(0, err);
-	hw.type = bp_read_number(HW_TYPE);
+	hw.type = bp_read_number(BP_TEST_PMU "/type");
 	self->attr.pinned = 1;
 	inherit(_metadata, self);
 	fd = bp_open_group(&hw, 0, self->cpus.cpu[0], self->fd, 0);

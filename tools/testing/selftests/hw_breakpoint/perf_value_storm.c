@@ -106,7 +106,7 @@ FIXTURE_SETUP(crowd)
 
 	ASSERT_NE(NULL, mem);
 	if (variant->words > 1 &&
-	    bp_read_number("/sys/bus/event_source/devices/breakpoint/caps/max_length") < 32)
+	    bp_read_number(BP_PMU "/caps/max_length") < 32)
 		SKIP(return, "needs breakpoints of several registers");
 	self->object = (__u32 *)(mem + OFFSET);
 	self->cpus = bp_online_cpus();
@@ -228,7 +228,7 @@ FIXTURE_VARIANT_ADD(shape, of_a_process) { .config = BP_PROCESS, .here = true };
 
 FIXTURE_SETUP(shape)
 {
-	if (bp_read_number("/sys/bus/event_source/devices/breakpoint/caps/max_length") < 32)
+	if (bp_read_number(BP_PMU "/caps/max_length") < 32)
 		SKIP(return, "needs breakpoints of several registers");
 	self->v.mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->v.mem);

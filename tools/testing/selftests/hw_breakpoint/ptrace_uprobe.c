@@ -58,7 +58,7 @@ static long file_offset(const char *addr)
 static int open_uprobe(pid_t pid, const char *insn)
 {
 	struct perf_event_attr attr = {
-		.type		= bp_read_number("/sys/bus/event_source/devices/uprobe/type"),
+		.type		= bp_read_number(BP_PMUS "uprobe/type"),
 		.size		= sizeof(attr),
 		.uprobe_path	= (unsigned long)"/proc/self/exe",
 		.probe_offset	= file_offset(insn),
@@ -109,7 +109,7 @@ FIXTURE_SETUP(uprobe)
 	self->fd = -1;
 	self->t = (struct tracee) { .fd = -1 };
 	BP_NEED_ROOT();
-	if (access("/sys/bus/event_source/devices/uprobe/type", R_OK))
+	if (access(BP_PMUS "uprobe/type", R_OK))
 		SKIP(return, "no uprobes in this kernel");
 
 	ASSERT_TRUE(run_spawn(&self->t));

@@ -218,11 +218,11 @@ int open_kprobe(const char *func, unsigned long offset, bool ret)
 		.kprobe_func = (unsigned long)func,
 		.probe_offset = offset,
 	};
-	char type[16];
+	long type = bp_read_number(BP_PMUS "kprobe/type");
 
-	if (bp_read_file("/sys/bus/event_source/devices/kprobe/type", type, sizeof(type)))
+	if (type < 0)
 		return -ENOENT;
-	attr.type = atoi(type);
+	attr.type = type;
 	return bp_open(&attr, 0, -1);
 }
 

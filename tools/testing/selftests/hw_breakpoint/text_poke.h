@@ -27,7 +27,7 @@
 #define SCHEDSTATS	"/proc/sys/kernel/sched_schedstats"
 #define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
 #define KPTR_RESTRICT	"/proc/sys/kernel/kptr_restrict"
-#define KERNEL_TEXT	"/sys/bus/event_source/devices/kernel_text"
+#define KERNEL_TEXT	BP_PMUS "kernel_text"
 #define KGDBTS		"/sys/module/kgdbts/parameters/kgdbts"
 
 /* A tracepoint that only take_copy() enables and disables */
