@@ -22,7 +22,6 @@
 #define ROOT_GROUP	"/sys/fs/cgroup"
 #define GROUP		ROOT_GROUP "/hw_breakpoint_burst"
 
-
 enum kind { THREAD, PROCESS, THREADS_OF_PROCESS, INHERITED, CGROUP, CPU, HARDWARE };
 
 FIXTURE(burst)
