@@ -90,13 +90,16 @@ static long run_in_thread(int cmd, void *unused)
 static void use_hardware(struct __test_metadata *_metadata, FIXTURE_DATA(burst) *self)
 {
 	int err = bp_load_module(BP_PMU_MODULE_PATH, "counters=4");
+	long type;
 
 	if (err == -ENOENT)
 		SKIP(return, "needs the module " BP_PMU_MODULE_PATH);
 	ASSERT_EQ(0, err);
 	self->has_module = true;
+	type = bp_read_number(BP_TEST_PMU "/type");
+	ASSERT_LE(0, type);
 	self->attr = software(0);
-	self->attr.type = bp_read_number(BP_TEST_PMU "/type");
+	self->attr.type = type;
 }
 
 static void use_cgroup(struct __test_metadata *_metadata, FIXTURE_DATA(burst) *self)

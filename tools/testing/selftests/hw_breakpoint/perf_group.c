@@ -388,6 +388,7 @@ FIXTURE(hardware)
 
 FIXTURE_SETUP(hardware)
 {
+	long type;
 	int err;
 
 	BP_NEED_ROOT();
@@ -397,8 +398,10 @@ FIXTURE_SETUP(hardware)
 	ASSERT_EQ(0, err);
 	self->mem = bp_map_page(PROT_READ | PROT_WRITE);
 	ASSERT_NE(NULL, self->mem);
+	type = bp_read_number(BP_TEST_PMU "/type");
+	ASSERT_LE(0, type);
 	self->hw = software(0);
-	self->hw.type = bp_read_number(BP_TEST_PMU "/type");
+	self->hw.type = type;
 	self->hw.disabled = 0;
 	self->plain = bp_attr_w(self->mem, 1);
 	self->flexible = self->plain;

@@ -105,8 +105,7 @@ FIXTURE_SETUP(crowd)
 	char *mem = bp_map_page(PROT_READ | PROT_WRITE);
 
 	ASSERT_NE(NULL, mem);
-	if (variant->words > 1 &&
-	    bp_read_number(BP_PMU "/caps/max_length") < 32)
+	if (variant->words > 1 && bp_read_number(BP_PMU "/caps/max_length") < 32)
 		SKIP(return, "needs breakpoints of several registers");
 	self->object = (__u32 *)(mem + OFFSET);
 	self->cpus = bp_online_cpus();
